@@ -1,0 +1,145 @@
+//! JSON as the metadata database keeps it.
+
+use std::fmt;
+use std::io;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::ser::Formatter;
+use serde_json::value::RawValue;
+
+/// The text of one JSON value.
+///
+/// It stays text until somebody needs to look inside: most of what ferroflow stores or hands on it never
+/// reads, and text keeps what a parsed number would lose (an integer of 30 digits, `1.0` beside `1`).
+/// SQL NULL is `Option::None`; the JSON value `null` is [`Json::null`], and Airflow tells them apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Json(String);
+
+/// A text that is not JSON.
+#[derive(Debug, thiserror::Error)]
+#[error("holds text that is not JSON")]
+pub struct InvalidJson(#[source] serde_json::Error);
+
+impl Json {
+    /// Takes a text as it is, if it is JSON.
+    pub fn from_text(text: String) -> Result<Self, InvalidJson> {
+        match serde_json::from_str::<&RawValue>(&text) {
+            Ok(_) => Ok(Self(text)),
+            Err(error) => Err(InvalidJson(error)),
+        }
+    }
+
+    /// The value `null`.
+    pub fn null() -> Self {
+        Self("null".to_owned())
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// The text, owned.
+    pub fn into_text(self) -> String {
+        self.0
+    }
+
+    /// Looks inside.
+    pub fn value(&self) -> Value {
+        // Nothing becomes a `Json` without having been parsed; only nesting deeper than serde_json follows
+        // could fail, and that was refused on the way in.
+        serde_json::from_str(&self.0).unwrap_or_default()
+    }
+}
+
+/// Writes a value as Python's `json.dumps` does: a space after `,` and `:`, everything beyond ASCII escaped.
+/// Databases that keep JSON as text then hold the same bytes, whoever wrote them.
+impl From<&Value> for Json {
+    fn from(value: &Value) -> Self {
+        let mut bytes = Vec::with_capacity(64);
+        let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, PythonFormatter);
+        value
+            .serialize(&mut serializer)
+            .expect("a value writes to memory without failing");
+        Self(String::from_utf8(bytes).expect("the formatter writes ASCII"))
+    }
+}
+
+impl From<Value> for Json {
+    fn from(value: Value) -> Self {
+        Self::from(&value)
+    }
+}
+
+impl From<Box<RawValue>> for Json {
+    fn from(raw: Box<RawValue>) -> Self {
+        Self(Box::<str>::from(raw).into_string())
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+struct PythonFormatter;
+
+impl Formatter for PythonFormatter {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+
+    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
+        for c in text.chars() {
+            if c.is_ascii() {
+                writer.write_all(&[c as u8])?;
+            } else {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    write!(writer, "\\u{unit:04x}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_written_as_python_writes_them() {
+        let value =
+            json!({"b": [1, 2.5, null, true], "a": {"text": "é\n\"🎉\u{7f}"}, "empty": {}, "none": []});
+        assert_eq!(
+            Json::from(value).text(),
+            "{\"b\": [1, 2.5, null, true], \"a\": {\"text\": \"\\u00e9\\n\\\"\\ud83c\\udf89\u{7f}\"}, \
+             \"empty\": {}, \"none\": []}"
+        );
+    }
+
+    #[test]
+    fn text_is_kept_to_the_letter() {
+        let text = r#"{"big": 123456789012345678901234567890, "x": 1.0}"#;
+        assert_eq!(Json::from_text(text.to_owned()).unwrap().text(), text);
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused() {
+        for text in ["", "NaN", "{", "{} {}", "'a'"] {
+            assert!(Json::from_text(text.to_owned()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! What Airflow's things are, and what happens to them next.
+//!
+//! This crate is pure: no runtime, no database, no clock, no file, no environment. A decision is a function
+//! of a snapshot and `now`; whoever calls it loads the snapshot and applies the answer.
+
+pub mod extended_json;
+pub mod id;
+mod json;
+pub mod state;
+
+pub use json::{InvalidJson, Json};
