@@ -1,0 +1,202 @@
+//! The process's surroundings as a value, and the expansion of `$NAME` and `~` in texts.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+
+/// Environment variables, home directory and current directory.
+#[derive(Clone, Default)]
+pub struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+    home_dir: Option<PathBuf>,
+    current_dir: PathBuf,
+}
+
+impl Environment {
+    /// What this process has. The only place where ferroflow reads it.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one reader of the process's environment"
+    )]
+    pub fn from_process() -> Self {
+        Self {
+            variables: std::env::vars_os().collect(),
+            home_dir: std::env::home_dir(),
+            current_dir: std::env::current_dir().unwrap_or_default(),
+        }
+    }
+
+    /// No variables, and a directory that relative paths start from.
+    pub fn empty(current_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            current_dir: current_dir.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The same with one more variable.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// A variable's value. One that is not UTF-8 counts as unset.
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.variables
+            .get(OsStr::new(name))
+            .and_then(|value| value.to_str())
+    }
+
+    /// All variables.
+    pub fn vars(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.variables
+            .iter()
+            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// The directory that relative paths start from.
+    pub fn current_dir(&self) -> &Path {
+        &self.current_dir
+    }
+
+    /// Airflow's home: `AIRFLOW_HOME`, or `~/airflow`.
+    pub fn airflow_home(&self) -> Result<String, Error> {
+        self.expand(self.var("AIRFLOW_HOME").unwrap_or("~/airflow"), "AIRFLOW_HOME")
+    }
+
+    /// Path of the configuration file: `AIRFLOW_CONFIG`, or `airflow.cfg` in Airflow's home.
+    pub fn airflow_config(&self) -> Result<PathBuf, Error> {
+        let path = match self.var("AIRFLOW_CONFIG") {
+            Some(path) => PathBuf::from(self.expand(path, "AIRFLOW_CONFIG")?),
+            None => Path::new(&self.airflow_home()?).join("airflow.cfg"),
+        };
+        Ok(self.current_dir.join(path))
+    }
+
+    /// Replaces `$NAME`, `${NAME}` and a leading `~` until nothing changes any more, as Airflow does.
+    ///
+    /// Names that are not set stay as they are. `place` is named in the error if there is no end to it.
+    pub(crate) fn expand(&self, text: &str, place: &str) -> Result<String, Error> {
+        // Airflow would loop forever on `A=$A$A`; real configurations nest two or three deep.
+        const MOST_ROUNDS: usize = 20;
+        let mut text = text.to_owned();
+        for _ in 0..MOST_ROUNDS {
+            let expanded = self.expand_home(&self.expand_variables(&text));
+            if expanded == text {
+                return Ok(text);
+            }
+            text = expanded;
+        }
+        Err(Error::EndlessExpansion {
+            source_of_value: place.to_owned(),
+        })
+    }
+
+    fn expand_variables(&self, text: &str) -> String {
+        let mut expanded = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(dollar) = rest.find('$') {
+            let (before, from_dollar) = rest.split_at(dollar);
+            expanded.push_str(before);
+            let (reference, name) = variable_reference(from_dollar);
+            match name.and_then(|name| self.var(name)) {
+                Some(value) => expanded.push_str(value),
+                None => expanded.push_str(reference),
+            }
+            rest = &from_dollar[reference.len()..];
+        }
+        expanded + rest
+    }
+
+    fn expand_home(&self, text: &str) -> String {
+        let Some(rest) = text
+            .strip_prefix('~')
+            .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        else {
+            return text.to_owned();
+        };
+        let home = self
+            .var("HOME")
+            .or_else(|| self.home_dir.as_deref().and_then(Path::to_str));
+        match home {
+            Some(home) => {
+                let path = format!("{}{rest}", home.trim_end_matches('/'));
+                if path.is_empty() { "/".to_owned() } else { path }
+            }
+            None => text.to_owned(),
+        }
+    }
+}
+
+/// The values are left out: they may be secrets.
+impl fmt::Debug for Environment {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Environment")
+            .field("variables", &self.variables.keys())
+            .field("current_dir", &self.current_dir)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Splits off the reference at the start of `text` (which starts with `$`): the whole of it, and the name in it.
+fn variable_reference(text: &str) -> (&str, Option<&str>) {
+    let after = &text[1..];
+    if let Some(braced) = after.strip_prefix('{') {
+        return match braced.find('}') {
+            Some(end) => (&text[..end + 3], Some(&braced[..end])),
+            None => (&text[..1], None),
+        };
+    }
+    let length = after
+        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .unwrap_or(after.len());
+    (&text[..=length], (length > 0).then(|| &after[..length]))
+}
+
+#[cfg(test)]
+mod tests {
+    use test_case::test_case;
+
+    use super::*;
+
+    #[test_case("$A/x" => "1/x")]
+    #[test_case("${A}x" => "1x")]
+    #[test_case("$NOPE ${NOPE} ${" => "$NOPE ${NOPE} ${")]
+    #[test_case("$" => "$")]
+    #[test_case("$$A" => "$1")]
+    #[test_case("$C" => "/home/me/1"; "nested")]
+    #[test_case("~" => "/home/me")]
+    #[test_case("~/x" => "/home/me/x")]
+    #[test_case("~someone/x" => "~someone/x")]
+    #[test_case("x/~" => "x/~")]
+    #[test_case("ü$Aü" => "ü1ü")]
+    fn expands(text: &str) -> String {
+        let environment = Environment::empty("/")
+            .with("HOME", "/home/me/")
+            .with("A", "1")
+            .with("B", "~/$A")
+            .with("C", "$B");
+        environment.expand(text, "test").unwrap()
+    }
+
+    #[test]
+    fn endless_expansion_is_an_error_that_names_the_place() {
+        let environment = Environment::empty("/").with("A", "$A.");
+        let error = environment.expand("$A", "AIRFLOW__CORE__EXECUTOR").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "AIRFLOW__CORE__EXECUTOR: its environment variables refer to themselves"
+        );
+    }
+
+    #[test]
+    fn debug_shows_no_values() {
+        let environment = Environment::empty("/").with("AIRFLOW__CORE__FERNET_KEY", "s3cret");
+        assert!(!format!("{environment:?}").contains("s3cret"));
+    }
+}
