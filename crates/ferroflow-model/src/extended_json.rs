@@ -14,10 +14,8 @@ const TYPE: &str = "__type";
 pub fn encode(value: &Value) -> Value {
     match value {
         Value::Object(entries) => {
-            let inner: Map<String, Value> = entries
-                .iter()
-                .map(|(key, value)| (key.clone(), encode(value)))
-                .collect();
+            let inner: Map<String, Value> =
+                entries.iter().map(|(key, value)| (key.clone(), encode(value))).collect();
             envelope(Value::Object(inner), "dict")
         }
         Value::Array(items) => Value::Array(items.iter().map(encode).collect()),
@@ -30,12 +28,9 @@ pub fn encode(value: &Value) -> Value {
 pub fn decode(value: &Value) -> Value {
     match value {
         Value::Object(entries) => match (entries.get(TYPE).and_then(Value::as_str), entries.get(VAR)) {
-            (Some("dict"), Some(Value::Object(inner))) => Value::Object(
-                inner
-                    .iter()
-                    .map(|(key, value)| (key.clone(), decode(value)))
-                    .collect(),
-            ),
+            (Some("dict"), Some(Value::Object(inner))) => {
+                Value::Object(inner.iter().map(|(key, value)| (key.clone(), decode(value))).collect())
+            }
             _ => value.clone(),
         },
         Value::Array(items) => Value::Array(items.iter().map(decode).collect()),
@@ -65,13 +60,9 @@ mod tests {
 
     #[test]
     fn decoding_is_the_inverse_of_encoding() {
-        for value in [
-            json!(null),
-            json!([]),
-            json!({}),
-            json!({"a": {"b": [{"c": 1.5}, true]}}),
-            json!("text"),
-        ] {
+        for value in
+            [json!(null), json!([]), json!({}), json!({"a": {"b": [{"c": 1.5}, true]}}), json!("text")]
+        {
             assert_eq!(decode(&encode(&value)), value);
         }
     }

@@ -19,10 +19,7 @@ mod tests {
 
     #[test]
     fn ids_carry_their_version_and_sort_by_time() {
-        let early = new_v7(
-            Timestamp::from_millisecond(1_700_000_000_000).unwrap(),
-            [0xff; 10],
-        );
+        let early = new_v7(Timestamp::from_millisecond(1_700_000_000_000).unwrap(), [0xff; 10]);
         let late = new_v7(Timestamp::from_millisecond(1_700_000_000_001).unwrap(), [0; 10]);
         assert_eq!(early.get_version_num(), 7);
         assert!(early < late);
@@ -30,9 +27,6 @@ mod tests {
 
     #[test]
     fn a_time_before_the_epoch_is_the_epoch() {
-        assert_eq!(
-            new_v7(Timestamp::MIN, [1; 10]),
-            new_v7(Timestamp::UNIX_EPOCH, [1; 10])
-        );
+        assert_eq!(new_v7(Timestamp::MIN, [1; 10]), new_v7(Timestamp::UNIX_EPOCH, [1; 10]));
     }
 }

@@ -59,9 +59,7 @@ impl From<&Value> for Json {
     fn from(value: &Value) -> Self {
         let mut bytes = Vec::with_capacity(64);
         let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, PythonFormatter);
-        value
-            .serialize(&mut serializer)
-            .expect("a value writes to memory without failing");
+        value.serialize(&mut serializer).expect("a value writes to memory without failing");
         Self(String::from_utf8(bytes).expect("the formatter writes ASCII"))
     }
 }

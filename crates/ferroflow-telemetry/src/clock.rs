@@ -10,11 +10,7 @@ use jiff::{Timestamp, Unit};
 pub fn now() -> Timestamp {
     let exact = Timestamp::now();
     exact
-        .round(
-            jiff::TimestampRound::new()
-                .smallest(Unit::Microsecond)
-                .mode(jiff::RoundMode::Floor),
-        )
+        .round(jiff::TimestampRound::new().smallest(Unit::Microsecond).mode(jiff::RoundMode::Floor))
         .unwrap_or(exact)
 }
 

@@ -17,18 +17,12 @@ pub struct UnknownLevel(String);
 pub fn log_to_stderr(level: &str) -> Result<(), UnknownLevel> {
     let level = parse(level)?;
     // The libraries below us have more to say than anybody wants to read; ask them only when debugging.
-    let others = if level == Level::DEBUG {
-        LevelFilter::DEBUG
-    } else {
-        LevelFilter::WARN
-    };
+    let others = if level == Level::DEBUG { LevelFilter::DEBUG } else { LevelFilter::WARN };
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
         .with_target(level == Level::DEBUG);
-    let filter = Targets::new()
-        .with_target("ferroflow", level)
-        .with_default(others);
+    let filter = Targets::new().with_target("ferroflow", level).with_default(others);
     // A second call (of a test, in the same process) changes nothing.
     drop(tracing_subscriber::registry().with(filter).with(lines).try_init());
     Ok(())
@@ -51,10 +45,7 @@ mod tests {
     #[test]
     fn pythons_words_for_levels_are_known() {
         let known = ["CRITICAL", "error", "Warning", "INFO", "debug"].map(|word| parse(word).unwrap());
-        assert_eq!(
-            known,
-            [Level::ERROR, Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG]
-        );
+        assert_eq!(known, [Level::ERROR, Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG]);
         assert!(parse("loud").unwrap_err().to_string().contains("\"loud\""));
     }
 }
