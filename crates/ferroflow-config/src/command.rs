@@ -44,9 +44,9 @@ fn split(command: &str) -> Result<Vec<String>, String> {
             ' ' | '\t' | '\r' | '\n' => words.extend(word.take()),
             '\'' => quoted(&mut characters, word.get_or_insert_default())?,
             '"' => double_quoted(&mut characters, word.get_or_insert_default())?,
-            '\\' => word
-                .get_or_insert_default()
-                .push(characters.next().ok_or("nothing follows the backslash")?),
+            '\\' => {
+                word.get_or_insert_default().push(characters.next().ok_or("nothing follows the backslash")?);
+            }
             c => word.get_or_insert_default().push(c),
         }
     }
@@ -105,9 +105,7 @@ mod tests {
 
     #[test]
     fn runs_in_the_given_environment_only() {
-        let environment = Environment::empty("/")
-            .with("PATH", "/usr/bin:/bin")
-            .with("SEEN", "yes");
+        let environment = Environment::empty("/").with("PATH", "/usr/bin:/bin").with("SEEN", "yes");
         let output = run("sh -c 'pwd; printf \"%s-%s\" \"$SEEN\" \"$HOME\"'", &environment);
         assert_eq!(output, Ok("/\nyes-".to_owned()));
     }
@@ -115,10 +113,7 @@ mod tests {
     #[test]
     fn failure_tells_status_and_complaint() {
         let environment = Environment::empty("/").with("PATH", "/usr/bin:/bin");
-        assert_eq!(
-            run("sh -c 'echo no >&2; exit 3'", &environment),
-            Err("exit status: 3, no".to_owned())
-        );
+        assert_eq!(run("sh -c 'echo no >&2; exit 3'", &environment), Err("exit status: 3, no".to_owned()));
         assert_eq!(run("false", &environment), Err("exit status: 1".to_owned()));
         assert_eq!(run(" ", &environment), Err("it is empty".to_owned()));
     }

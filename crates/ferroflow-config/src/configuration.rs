@@ -67,12 +67,7 @@ impl Configuration {
             None => (found.text, None),
         };
         let sensitive = FACTS.is_sensitive(&names.today.section, &names.today.key);
-        Ok(Some(Value {
-            text,
-            replaced,
-            source: found.source,
-            sensitive,
-        }))
+        Ok(Some(Value { text, replaced, source: found.source, sensitive }))
     }
 
     /// What an option is if nobody sets it.
@@ -98,10 +93,7 @@ impl Configuration {
     /// All sections: those that are known, then others of the file.
     pub fn sections(&self) -> Vec<&str> {
         let known = FACTS.sections.keys().map(String::as_str);
-        let unknown = self
-            .file
-            .sections()
-            .filter(|section| !FACTS.sections.contains_key(*section));
+        let unknown = self.file.sections().filter(|section| !FACTS.sections.contains_key(*section));
         known.chain(unknown).collect()
     }
 
@@ -109,25 +101,14 @@ impl Configuration {
     pub fn options(&self, section: &str) -> Vec<&str> {
         let known = FACTS.sections.get(section);
         let of_file = self.file.options(section);
-        let unknown = of_file
-            .into_iter()
-            .filter(|key| known.is_none_or(|known| !known.contains_key(*key)));
-        known
-            .into_iter()
-            .flat_map(|known| known.keys().map(String::as_str))
-            .chain(unknown)
-            .collect()
+        let unknown = of_file.into_iter().filter(|key| known.is_none_or(|known| !known.contains_key(*key)));
+        known.into_iter().flat_map(|known| known.keys().map(String::as_str)).chain(unknown).collect()
     }
 
     /// Airflow's order: environment, file, command of the file, secret of the file, default; in each the name of
     /// today before the former one.
     pub(crate) fn look_up(&self, names: &Names, form: Form) -> Result<Option<Found>, Error> {
-        for step in [
-            Self::variable_value,
-            Self::file_value,
-            Self::file_command,
-            Self::file_secret,
-        ] {
+        for step in [Self::variable_value, Self::file_value, Self::file_command, Self::file_secret] {
             for name in names.iter() {
                 if let Some(found) = step(self, name, form)? {
                     return Ok(Some(found));
@@ -162,10 +143,7 @@ impl Configuration {
         let variable = name.variable();
         if let Some(text) = self.environment.var(&variable) {
             let text = self.environment.expand(text, &variable)?;
-            return Ok(Some(Found {
-                text,
-                source: Source::Variable(variable),
-            }));
+            return Ok(Some(Found { text, source: Source::Variable(variable) }));
         }
         if !FACTS.is_sensitive(&name.section, &name.key) {
             return Ok(None);
@@ -173,10 +151,7 @@ impl Configuration {
         let command_variable = format!("{variable}_CMD");
         if let Some(command) = self.environment.var(&command_variable) {
             let text = self.run(command, &command_variable)?;
-            return Ok(Some(Found {
-                text,
-                source: Source::VariableCommand(command_variable),
-            }));
+            return Ok(Some(Found { text, source: Source::VariableCommand(command_variable) }));
         }
         let secret_variable = format!("{variable}_SECRET");
         match self.environment.var(&secret_variable) {
@@ -194,10 +169,7 @@ impl Configuration {
             Form::Raw => entry.text.clone(),
         };
         let text = self.environment.expand(&text, &place.to_string())?;
-        Ok(Some(Found {
-            text,
-            source: Source::File(place),
-        }))
+        Ok(Some(Found { text, source: Source::File(place) }))
     }
 
     fn file_command(&self, name: &Name, _form: Form) -> Result<Option<Found>, Error> {
@@ -206,10 +178,7 @@ impl Configuration {
         };
         let text = self.run(&self.interpolated(entry, &place)?, &place.to_string())?;
         // Unlike in the environment, a command of the file that prints nothing has no say.
-        Ok((!text.is_empty()).then_some(Found {
-            text,
-            source: Source::FileCommand(place),
-        }))
+        Ok((!text.is_empty()).then_some(Found { text, source: Source::FileCommand(place) }))
     }
 
     fn file_secret(&self, name: &Name, _form: Form) -> Result<Option<Found>, Error> {
@@ -227,10 +196,7 @@ impl Configuration {
             Form::Final => text,
             Form::Raw => text.replace('%', "%%"),
         };
-        let source = Source::Default {
-            section: name.section.clone(),
-            key: name.key.clone(),
-        };
+        let source = Source::Default { section: name.section.clone(), key: name.key.clone() };
         let text = self.environment.expand(&text, &source.to_string())?;
         Ok(Some(Found { text, source }))
     }
@@ -243,15 +209,9 @@ impl Configuration {
     }
 
     fn interpolated(&self, entry: &Entry, place: &Place) -> Result<String, Error> {
-        let lookup = |key: &str| {
-            self.file
-                .get(&place.section, key)
-                .map(|entry| entry.text.as_str())
-        };
-        interpolate(&entry.text, &lookup).map_err(|problem| Error::Interpolation {
-            place: place.clone(),
-            problem,
-        })
+        let lookup = |key: &str| self.file.get(&place.section, key).map(|entry| entry.text.as_str());
+        interpolate(&entry.text, &lookup)
+            .map_err(|problem| Error::Interpolation { place: place.clone(), problem })
     }
 
     fn run(&self, command: &str, place: &str) -> Result<String, Error> {
@@ -306,9 +266,7 @@ fn check_variables(environment: &Environment) -> Result<(), Error> {
     for (name, value) in environment.vars() {
         let lossy = name.to_string_lossy();
         if lossy.starts_with("AIRFLOW_") && (name.to_str().is_none() || value.to_str().is_none()) {
-            return Err(Error::VariableNotUtf8 {
-                name: lossy.into_owned(),
-            });
+            return Err(Error::VariableNotUtf8 { name: lossy.into_owned() });
         }
     }
     Ok(())
@@ -316,9 +274,7 @@ fn check_variables(environment: &Environment) -> Result<(), Error> {
 
 fn read_file(path: &Path) -> Result<Ini, Error> {
     if path.is_dir() {
-        return Err(Error::IsDirectory {
-            path: path.to_owned(),
-        });
+        return Err(Error::IsDirectory { path: path.to_owned() });
     }
     let bytes = match fs_err::read(path) {
         Ok(bytes) => bytes,
@@ -326,17 +282,8 @@ fn read_file(path: &Path) -> Result<Ini, Error> {
         Err(error) => return Err(Error::Unreadable(error)),
     };
     let text = std::str::from_utf8(&bytes).map_err(|error| {
-        let line = String::from_utf8_lossy(&bytes[..error.valid_up_to()])
-            .matches('\n')
-            .count()
-            + 1;
-        Error::NotUtf8 {
-            path: path.to_owned(),
-            line,
-        }
+        let line = String::from_utf8_lossy(&bytes[..error.valid_up_to()]).matches('\n').count() + 1;
+        Error::NotUtf8 { path: path.to_owned(), line }
     })?;
-    Ini::parse(text).map_err(|problems| Error::Syntax {
-        path: path.to_owned(),
-        problems,
-    })
+    Ini::parse(text).map_err(|problems| Error::Syntax { path: path.to_owned(), problems })
 }

@@ -4,12 +4,7 @@ use crate::ini::is_space;
 
 /// `t`, `true`, `1` or `f`, `false`, `0`, in any case; a `#` ends the value.
 pub(crate) fn boolean(text: &str) -> Option<bool> {
-    let text = text
-        .split('#')
-        .next()
-        .unwrap_or_default()
-        .trim_matches(is_space)
-        .to_lowercase();
+    let text = text.split('#').next().unwrap_or_default().trim_matches(is_space).to_lowercase();
     match text.as_str() {
         "t" | "true" | "1" => Some(true),
         "f" | "false" | "0" => Some(false),
@@ -25,10 +20,7 @@ pub(crate) fn integer(text: &str) -> Option<i64> {
         return Some(number);
     }
     let number = float(text)?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "it has no fraction and is within the limit"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "it has no fraction and is within the limit")]
     (number.fract() == 0.0 && (-LIMIT..LIMIT).contains(&number)).then_some(number as i64)
 }
 
@@ -42,9 +34,7 @@ pub(crate) fn list(text: &str) -> Vec<String> {
     if text.is_empty() {
         return Vec::new();
     }
-    text.split(',')
-        .map(|part| part.trim_matches(is_space).to_owned())
-        .collect()
+    text.split(',').map(|part| part.trim_matches(is_space).to_owned()).collect()
 }
 
 /// Python allows single underscores between digits.

@@ -17,10 +17,7 @@ pub struct Environment {
 
 impl Environment {
     /// What this process has. The only place where ferroflow reads it.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one reader of the process's environment"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the one reader of the process's environment")]
     pub fn from_process() -> Self {
         Self {
             variables: std::env::vars_os().collect(),
@@ -31,10 +28,7 @@ impl Environment {
 
     /// No variables, and a directory that relative paths start from.
     pub fn empty(current_dir: impl Into<PathBuf>) -> Self {
-        Self {
-            current_dir: current_dir.into(),
-            ..Self::default()
-        }
+        Self { current_dir: current_dir.into(), ..Self::default() }
     }
 
     /// The same with one more variable.
@@ -46,16 +40,12 @@ impl Environment {
 
     /// A variable's value. One that is not UTF-8 counts as unset.
     pub fn var(&self, name: &str) -> Option<&str> {
-        self.variables
-            .get(OsStr::new(name))
-            .and_then(|value| value.to_str())
+        self.variables.get(OsStr::new(name)).and_then(|value| value.to_str())
     }
 
     /// All variables.
     pub fn vars(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
-        self.variables
-            .iter()
-            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+        self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
     /// The directory that relative paths start from.
@@ -91,9 +81,7 @@ impl Environment {
             }
             text = expanded;
         }
-        Err(Error::EndlessExpansion {
-            source_of_value: place.to_owned(),
-        })
+        Err(Error::EndlessExpansion { source_of_value: place.to_owned() })
     }
 
     fn expand_variables(&self, text: &str) -> String {
@@ -113,15 +101,11 @@ impl Environment {
     }
 
     fn expand_home(&self, text: &str) -> String {
-        let Some(rest) = text
-            .strip_prefix('~')
-            .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        let Some(rest) = text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'))
         else {
             return text.to_owned();
         };
-        let home = self
-            .var("HOME")
-            .or_else(|| self.home_dir.as_deref().and_then(Path::to_str));
+        let home = self.var("HOME").or_else(|| self.home_dir.as_deref().and_then(Path::to_str));
         match home {
             Some(home) => {
                 let path = format!("{}{rest}", home.trim_end_matches('/'));
@@ -152,9 +136,7 @@ fn variable_reference(text: &str) -> (&str, Option<&str>) {
             None => (&text[..1], None),
         };
     }
-    let length = after
-        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .unwrap_or(after.len());
+    let length = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
     (&text[..=length], (length > 0).then(|| &after[..length]))
 }
 

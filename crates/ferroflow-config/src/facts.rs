@@ -69,19 +69,12 @@ pub(crate) struct Name {
 
 impl Name {
     pub(crate) fn new(section: &str, key: &str) -> Self {
-        Self {
-            section: section.to_owned(),
-            key: key.to_owned(),
-        }
+        Self { section: section.to_owned(), key: key.to_owned() }
     }
 
     /// The environment variable of the option.
     pub(crate) fn variable(&self) -> String {
-        format!(
-            "AIRFLOW__{}__{}",
-            self.section.replace('.', "_").to_uppercase(),
-            self.key.to_uppercase()
-        )
+        format!("AIRFLOW__{}__{}", self.section.replace('.', "_").to_uppercase(), self.key.to_uppercase())
     }
 }
 
@@ -120,29 +113,17 @@ impl Facts {
 
     /// The rename that made `section`, `key` a former name. Of two, the later wins, as in Airflow.
     pub(crate) fn renamed_from(&self, section: &str, key: &str) -> Option<&Rename> {
-        self.renamed
-            .iter()
-            .rev()
-            .find(|rename| rename.2 == section && rename.3 == key)
+        self.renamed.iter().rev().find(|rename| rename.2 == section && rename.3 == key)
     }
 
     /// The names to try for an option asked for by any of its names, in any case.
     pub(crate) fn names(&self, section: &str, key: &str) -> Names {
         let asked = Name::new(&section.to_lowercase(), &key.to_lowercase());
         if let Some(rename) = self.renamed_from(&asked.section, &asked.key) {
-            return Names {
-                today: rename.today(),
-                former: Some(asked),
-            };
+            return Names { today: rename.today(), former: Some(asked) };
         }
-        let rename = self
-            .renamed
-            .iter()
-            .find(|rename| rename.0 == asked.section && rename.1 == asked.key);
-        Names {
-            former: rename.map(Rename::former),
-            today: asked,
-        }
+        let rename = self.renamed.iter().find(|rename| rename.0 == asked.section && rename.1 == asked.key);
+        Names { former: rename.map(Rename::former), today: asked }
     }
 
     /// Whether the option's value must not be shown unasked, and may come from a command.
@@ -169,9 +150,7 @@ impl Facts {
     /// The text that stands for a value that is no longer valid as it is.
     pub(crate) fn upgraded(&self, name: &Name, text: &str) -> Option<String> {
         if name.section == "database" && name.key == "sql_alchemy_conn" {
-            let rest = text
-                .strip_prefix("postgres://")
-                .or_else(|| text.strip_prefix("postgres+psycopg2://"));
+            let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgres+psycopg2://"));
             return rest.map(|rest| format!("postgresql://{rest}"));
         }
         let ReplacedValue(_, _, old, new) = self.replaced_values.iter().find(|replaced| {
@@ -182,19 +161,13 @@ impl Facts {
 
     /// The options for which [`Facts::upgraded`] may have an answer.
     pub(crate) fn upgradable(&self) -> impl Iterator<Item = Name> {
-        let replaced = self
-            .replaced_values
-            .iter()
-            .map(|replaced| Name::new(&replaced.0, &replaced.1));
+        let replaced = self.replaced_values.iter().map(|replaced| Name::new(&replaced.0, &replaced.1));
         replaced.chain([Name::new("database", "sql_alchemy_conn")])
     }
 
     /// The only values that Airflow accepts for the option besides an empty one, if it checks them.
     pub(crate) fn choices(&self, section: &str, key: &str) -> Option<&[String]> {
-        let (.., choices) = self
-            .choices
-            .iter()
-            .find(|(of, option, _)| of == section && option == key)?;
+        let (.., choices) = self.choices.iter().find(|(of, option, _)| of == section && option == key)?;
         Some(choices)
     }
 }
@@ -206,17 +179,8 @@ mod tests {
     #[test]
     fn every_table_is_there() {
         assert!(FACTS.sections.len() > 30);
-        assert_eq!(
-            FACTS.option("core", "parallelism").unwrap().default.as_deref(),
-            Some("32")
-        );
-        assert_eq!(
-            FACTS
-                .option("ferroflow", "database_statement_cache")
-                .unwrap()
-                .layer,
-            Layer::Ferroflow
-        );
+        assert_eq!(FACTS.option("core", "parallelism").unwrap().default.as_deref(), Some("32"));
+        assert_eq!(FACTS.option("ferroflow", "database_statement_cache").unwrap().layer, Layer::Ferroflow);
         assert!(
             FACTS.is_sensitive("core", "sql_alchemy_conn"),
             "former names of sensitive options are sensitive"
@@ -229,9 +193,6 @@ mod tests {
     fn a_former_name_leads_to_the_name_of_today() {
         let names = FACTS.names("Scheduler", "DAG_DIR_LIST_INTERVAL");
         assert_eq!(names.today, Name::new("dag_processor", "refresh_interval"));
-        assert_eq!(
-            names.former,
-            Some(Name::new("scheduler", "dag_dir_list_interval"))
-        );
+        assert_eq!(names.former, Some(Name::new("scheduler", "dag_dir_list_interval")));
     }
 }

@@ -42,11 +42,7 @@ impl Ini {
                 parser.line(index + 1, line);
             }
         }
-        if parser.problems.is_empty() {
-            Ok(parser.finish())
-        } else {
-            Err(parser.problems)
-        }
+        if parser.problems.is_empty() { Ok(parser.finish()) } else { Err(parser.problems) }
     }
 
     /// Names of the sections, `[DEFAULT]` left out.
@@ -123,10 +119,7 @@ impl Parser {
     fn start_section(&mut self, number: usize, name: &str) {
         if name != DEFAULT_SECTION {
             if !self.seen.insert((name.to_owned(), None)) {
-                self.problem(
-                    number,
-                    format!("the section [{name}] is there a second time; merge the two"),
-                );
+                self.problem(number, format!("the section [{name}] is there a second time; merge the two"));
             }
             self.ini.sections.entry(name.to_owned()).or_default();
         }
@@ -161,15 +154,9 @@ impl Parser {
             return;
         }
         if !self.seen.insert((section.clone(), Some(key.clone()))) {
-            self.problem(
-                number,
-                format!("{key} is in [{section}] a second time; remove one of the two"),
-            );
+            self.problem(number, format!("{key} is in [{section}] a second time; remove one of the two"));
         }
-        let entry = Entry {
-            text: value.trim_matches(is_space).to_owned(),
-            line: number,
-        };
+        let entry = Entry { text: value.trim_matches(is_space).to_owned(), line: number };
         if let Some(entries) = self.entries() {
             entries.insert(key.clone(), entry);
         }
@@ -188,11 +175,7 @@ impl Parser {
     }
 
     fn finish(mut self) -> Ini {
-        let sections = self
-            .ini
-            .sections
-            .values_mut()
-            .chain(std::iter::once(&mut self.ini.defaults));
+        let sections = self.ini.sections.values_mut().chain(std::iter::once(&mut self.ini.defaults));
         for entry in sections.flat_map(IndexMap::values_mut) {
             entry.text.truncate(entry.text.trim_end_matches(is_space).len());
         }
@@ -214,30 +197,14 @@ mod tests {
     use super::*;
 
     fn problems(text: &str) -> Vec<String> {
-        Ini::parse(text)
-            .unwrap_err()
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        Ini::parse(text).unwrap_err().iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn keeps_the_line_of_every_option() {
         let ini = Ini::parse("# head\n[a]\nx = 1\n\n  2\n# gone\n  3\n\ny : 4\n").unwrap();
-        assert_eq!(
-            ini.get("a", "x"),
-            Some(&Entry {
-                text: "1\n\n2\n3".to_owned(),
-                line: 3
-            })
-        );
-        assert_eq!(
-            ini.get("a", "y"),
-            Some(&Entry {
-                text: "4".to_owned(),
-                line: 9
-            })
-        );
+        assert_eq!(ini.get("a", "x"), Some(&Entry { text: "1\n\n2\n3".to_owned(), line: 3 }));
+        assert_eq!(ini.get("a", "y"), Some(&Entry { text: "4".to_owned(), line: 9 }));
     }
 
     #[test]
@@ -262,18 +229,9 @@ mod tests {
         );
     }
 
-    #[test_case(
-        "x = 1\ny = 2\n",
-        "1: no section has begun yet; put a line like [core] above this one"
-    )]
-    #[test_case(
-        "\u{feff}[a]\n",
-        "1: the file starts with a byte order mark; save it as UTF-8 without one"
-    )]
-    #[test_case(
-        "\0\u{1}\u{7f}ELF",
-        "1: no section has begun yet; put a line like [core] above this one"
-    )]
+    #[test_case("x = 1\ny = 2\n", "1: no section has begun yet; put a line like [core] above this one")]
+    #[test_case("\u{feff}[a]\n", "1: the file starts with a byte order mark; save it as UTF-8 without one")]
+    #[test_case("\0\u{1}\u{7f}ELF", "1: no section has begun yet; put a line like [core] above this one")]
     fn says_what_to_do(text: &str, expected: &str) {
         assert_eq!(problems(text), [expected]);
     }

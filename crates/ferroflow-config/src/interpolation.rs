@@ -22,9 +22,7 @@ fn append<'a>(
     depth: usize,
 ) -> Result<(), String> {
     if depth > MOST_NESTING {
-        return Err(format!(
-            "its references %(…)s are nested more than {MOST_NESTING} deep"
-        ));
+        return Err(format!("its references %(…)s are nested more than {MOST_NESTING} deep"));
     }
     let mut rest = text;
     while let Some(percent) = rest.find('%') {

@@ -63,10 +63,7 @@ impl Listing {
         if variables {
             // As Airflow prints it: unlike in the variable itself, a dot in the section's name stays.
             let (section, option) = (section.to_uppercase(), option.to_uppercase());
-            push_line(
-                text,
-                format_args!("#\n# Variable: AIRFLOW__{section}__{option}\n#"),
-            );
+            push_line(text, format_args!("#\n# Variable: AIRFLOW__{section}__{option}\n#"));
         }
         sources || variables
     }
@@ -102,11 +99,7 @@ impl Listing {
                 push_line(text, format_args!("# {option} = {}", lines.join("\n# ")));
             }
             Some(value) => {
-                let value = if value.contains('\n') {
-                    indented_json(&value).unwrap_or(value)
-                } else {
-                    value
-                };
+                let value = if value.contains('\n') { indented_json(&value).unwrap_or(value) } else { value };
                 push_line(text, format_args!("{option} = {value}"));
             }
         }
@@ -123,9 +116,7 @@ fn upgraded(configuration: &Configuration, name: &Name) -> Option<String> {
     if !FACTS.upgradable().any(|upgradable| upgradable == *name) {
         return None;
     }
-    let found = configuration
-        .look_up(&FACTS.names(&name.section, &name.key), Form::Final)
-        .ok()??;
+    let found = configuration.look_up(&FACTS.names(&name.section, &name.key), Form::Final).ok()??;
     FACTS.upgraded(name, &found.text)
 }
 
@@ -141,11 +132,7 @@ fn source(configuration: &Configuration, name: &Name) -> Option<&'static str> {
         (in_variables, in_file)
     };
     // A command that has been run no longer counts as an option.
-    if name
-        .key
-        .strip_suffix("_cmd")
-        .is_some_and(|key| FACTS.is_sensitive(&name.section, key))
-    {
+    if name.key.strip_suffix("_cmd").is_some_and(|key| FACTS.is_sensitive(&name.section, key)) {
         return None;
     }
     let sensitive = FACTS.is_sensitive(&name.section, &name.key);
@@ -158,9 +145,7 @@ fn source(configuration: &Configuration, name: &Name) -> Option<&'static str> {
         (_, true) => return Some("airflow.cfg"),
         _ => {}
     }
-    let facts = FACTS
-        .option(&name.section, &name.key)
-        .filter(|facts| facts.default.is_some())?;
+    let facts = FACTS.option(&name.section, &name.key).filter(|facts| facts.default.is_some())?;
     match facts.layer {
         Layer::Core if former_name_is_configured(configuration, name) => None,
         Layer::Core | Layer::Ferroflow => Some("default"),
@@ -187,11 +172,8 @@ fn indented_json(text: &str) -> Option<String> {
     let value: serde_json::Value = serde_json::from_str(text).ok()?;
     let mut bytes = Vec::new();
     let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
-    serde::Serialize::serialize(
-        &value,
-        &mut serde_json::Serializer::with_formatter(&mut bytes, formatter),
-    )
-    .ok()?;
+    serde::Serialize::serialize(&value, &mut serde_json::Serializer::with_formatter(&mut bytes, formatter))
+        .ok()?;
     Some(in_ascii(&String::from_utf8(bytes).ok()?).replace('\n', "\n    "))
 }
 

@@ -31,10 +31,7 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(configuration: &'a Configuration) -> Self {
-        Self {
-            configuration,
-            problems: Vec::new(),
-        }
+        Self { configuration, problems: Vec::new() }
     }
 
     /// The option's value, or `None` and a problem more.
@@ -57,9 +54,7 @@ pub(crate) fn read<T>(
     rule: &impl Rule<T>,
 ) -> Result<T, Error> {
     let Some(value) = configuration.get(section, key)? else {
-        return rule
-            .absent()
-            .ok_or_else(|| suggest::explain_absence(configuration, section, key));
+        return rule.absent().ok_or_else(|| suggest::explain_absence(configuration, section, key));
     };
     let choices = FACTS
         .choices(section, key)
@@ -69,25 +64,14 @@ pub(crate) fn read<T>(
         None => rule.parse(&value.text),
     };
     parsed.map_err(|expected| {
-        let shown = if value.sensitive {
-            "(hidden)".to_owned()
-        } else {
-            format!("{:?}", value.text)
-        };
-        Error::from(Box::new(BadValue {
-            place: value.source,
-            shown,
-            expected,
-        }))
+        let shown = if value.sensitive { "(hidden)".to_owned() } else { format!("{:?}", value.text) };
+        Error::from(Box::new(BadValue { place: value.source, shown, expected }))
     })
 }
 
 fn one_of(choices: &[impl Display]) -> String {
-    let names: Vec<String> = choices
-        .iter()
-        .map(ToString::to_string)
-        .filter(|name| !name.is_empty())
-        .collect();
+    let names: Vec<String> =
+        choices.iter().map(ToString::to_string).filter(|name| !name.is_empty()).collect();
     format!("one of {}", names.join(", "))
 }
 
@@ -114,11 +98,7 @@ pub(crate) struct Maybe<R>(pub(crate) R);
 
 impl<T, R: Rule<T>> Rule<Option<T>> for Maybe<R> {
     fn parse(&self, text: &str) -> Result<Option<T>, String> {
-        if text.trim_matches(is_space).is_empty() {
-            Ok(None)
-        } else {
-            self.0.parse(text).map(Some)
-        }
+        if text.trim_matches(is_space).is_empty() { Ok(None) } else { self.0.parse(text).map(Some) }
     }
 
     fn absent(&self) -> Option<Option<T>> {
@@ -159,12 +139,10 @@ pub(crate) fn at_least<N>(least: i64) -> Whole<N> {
 impl<N: TryFrom<i64>> Rule<N> for Whole<N> {
     fn parse(&self, text: &str) -> Result<N, String> {
         let number = convert::integer(text).filter(|number| *number >= self.0);
-        number
-            .and_then(|number| N::try_from(number).ok())
-            .ok_or_else(|| match self.0 {
-                i64::MIN => "a whole number".to_owned(),
-                least => format!("a whole number, {least} or more"),
-            })
+        number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| match self.0 {
+            i64::MIN => "a whole number".to_owned(),
+            least => format!("a whole number, {least} or more"),
+        })
     }
 }
 
@@ -236,10 +214,7 @@ pub(crate) struct Permissions;
 impl Rule<u32> for Permissions {
     fn parse(&self, text: &str) -> Result<u32, String> {
         let text = text.trim_matches(is_space);
-        let digits = text
-            .strip_prefix("0o")
-            .or_else(|| text.strip_prefix("0O"))
-            .unwrap_or(text);
+        let digits = text.strip_prefix("0o").or_else(|| text.strip_prefix("0O")).unwrap_or(text);
         let bits = u32::from_str_radix(digits, 8).ok().filter(|bits| *bits <= 0o7777);
         bits.ok_or_else(|| "permission bits such as 0o775".to_owned())
     }

@@ -57,9 +57,7 @@ impl Settings {
         let mut reader = Reader::new(configuration);
         match read(&mut reader) {
             Some(settings) if reader.problems.is_empty() => Ok(settings),
-            _ => Err(Invalid {
-                problems: reader.problems,
-            }),
+            _ => Err(Invalid { problems: reader.problems }),
         }
     }
 }

@@ -10,11 +10,7 @@ pub(crate) fn explain_absence(configuration: &Configuration, section: &str, key:
     let options = configuration.options(&section);
     if options.contains(&key.as_str()) {
         let variable = Name::new(&section, &key).variable();
-        return Error::NotSet {
-            section,
-            key,
-            variable,
-        };
+        return Error::NotSet { section, key, variable };
     }
     if options.is_empty() {
         return unknown_section(configuration, &section);
@@ -24,16 +20,9 @@ pub(crate) fn explain_absence(configuration: &Configuration, section: &str, key:
         .into_iter()
         .filter(|other| configuration.options(other).contains(&key.as_str()))
         .map(|other| format!("[{other}] {key}"));
-    let suggestions = nearest(&key, options)
-        .map(str::to_owned)
-        .chain(elsewhere)
-        .take(MOST_SUGGESTIONS)
-        .collect();
-    Error::UnknownOption {
-        section,
-        key,
-        suggestions,
-    }
+    let suggestions =
+        nearest(&key, options).map(str::to_owned).chain(elsewhere).take(MOST_SUGGESTIONS).collect();
+    Error::UnknownOption { section, key, suggestions }
 }
 
 /// That a section does not exist, with the nearest names.

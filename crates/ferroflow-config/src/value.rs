@@ -74,13 +74,6 @@ impl fmt::Display for Source {
 
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{}:{} [{}] {}",
-            self.path.display(),
-            self.line,
-            self.section,
-            self.key
-        )
+        write!(formatter, "{}:{} [{}] {}", self.path.display(), self.line, self.section, self.key)
     }
 }

@@ -53,10 +53,7 @@ impl fmt::Display for Warning {
             }
             Self::NoFile { path } => {
                 let path = path.display();
-                write!(
-                    formatter,
-                    "AIRFLOW_CONFIG names {path}, which does not exist: defaults are in effect"
-                )
+                write!(formatter, "AIRFLOW_CONFIG names {path}, which does not exist: defaults are in effect")
             }
             Self::NoEffect { place, reason } => write!(formatter, "{place} has no effect: {reason}"),
         }
@@ -67,16 +64,9 @@ impl fmt::Display for Warning {
 pub(crate) fn collect(configuration: &Configuration) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if configuration.environment.var("AIRFLOW_CONFIG").is_some() && !configuration.path().exists() {
-        warnings.push(Warning::NoFile {
-            path: configuration.path().to_owned(),
-        });
+        warnings.push(Warning::NoFile { path: configuration.path().to_owned() });
     }
-    warnings.extend(
-        FACTS
-            .renamed
-            .iter()
-            .filter_map(|rename| former_name(configuration, rename)),
-    );
+    warnings.extend(FACTS.renamed.iter().filter_map(|rename| former_name(configuration, rename)));
     warnings.extend(replaced_values(configuration));
     warnings.extend(no_effect(configuration));
     warnings
@@ -85,11 +75,8 @@ pub(crate) fn collect(configuration: &Configuration) -> Vec<Warning> {
 /// A former name counts only where Airflow would use it: not if the name of today is found first.
 fn former_name(configuration: &Configuration, rename: &Rename) -> Option<Warning> {
     let (today, former) = (rename.today(), rename.former());
-    let suffixes: &[&str] = if FACTS.is_sensitive(&today.section, &today.key) {
-        &["", "_cmd", "_secret"]
-    } else {
-        &[""]
-    };
+    let suffixes: &[&str] =
+        if FACTS.is_sensitive(&today.section, &today.key) { &["", "_cmd", "_secret"] } else { &[""] };
     let in_variables = |name: &Name| {
         suffixes.iter().find_map(|suffix| {
             let variable = format!("{}{}", name.variable(), suffix.to_uppercase());
@@ -130,23 +117,15 @@ fn replaced_values(configuration: &Configuration) -> impl Iterator<Item = Warnin
         } else {
             format!("{replacement:?}")
         };
-        Some(Warning::ReplacedValue {
-            place: found.source.to_string(),
-            replacement,
-        })
+        Some(Warning::ReplacedValue { place: found.source.to_string(), replacement })
     })
 }
 
 /// Commands run when their option is asked for; a warning is no reason to run one.
 fn comes_from_command(configuration: &Configuration, name: &Name) -> bool {
     FACTS.names(&name.section, &name.key).iter().any(|name| {
-        configuration
-            .environment
-            .var(&format!("{}_CMD", name.variable()))
-            .is_some()
-            || configuration
-                .entry(&name.section, &format!("{}_cmd", name.key))
-                .is_some()
+        configuration.environment.var(&format!("{}_CMD", name.variable())).is_some()
+            || configuration.entry(&name.section, &format!("{}_cmd", name.key)).is_some()
     })
 }
 
@@ -154,17 +133,12 @@ fn no_effect(configuration: &Configuration) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |place: String, reason| warnings.push(Warning::NoEffect { place, reason });
     if let Ok(Some(value)) = configuration.get("core", "airflow_home") {
-        warn(
-            value.source.to_string(),
-            "only the environment variable AIRFLOW_HOME is obeyed",
-        );
+        warn(value.source.to_string(), "only the environment variable AIRFLOW_HOME is obeyed");
     }
     let backend = configuration.get("secrets", "backend").ok().flatten();
     let has_backend = backend.is_some_and(|backend| !backend.text.is_empty());
-    for name in FACTS
-        .sections
-        .iter()
-        .flat_map(|(section, keys)| keys.keys().map(|key| Name::new(section, key)))
+    for name in
+        FACTS.sections.iter().flat_map(|(section, keys)| keys.keys().map(|key| Name::new(section, key)))
     {
         let sensitive = FACTS.is_sensitive(&name.section, &name.key);
         if !sensitive && let Some(place) = configured(configuration, &name, "_cmd") {
@@ -190,7 +164,5 @@ fn configured(configuration: &Configuration, name: &Name, suffix: &str) -> Optio
     if configuration.environment.var(&variable).is_some() {
         return Some(variable);
     }
-    configuration
-        .entry(&suffixed.section, &suffixed.key)
-        .map(|(_, place)| place.to_string())
+    configuration.entry(&suffixed.section, &suffixed.key).map(|(_, place)| place.to_string())
 }

@@ -63,33 +63,22 @@ struct Converted {
 
 #[test]
 fn get_value_answers_as_airflow() {
-    let failures: Vec<String> = recorded("cases.json")
-        .iter()
-        .filter_map(|case| check(case, get_value))
-        .collect();
+    let failures: Vec<String> =
+        recorded("cases.json").iter().filter_map(|case| check(case, get_value)).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
 fn list_prints_as_airflow() {
-    let failures: Vec<String> = recorded("lists.json")
-        .iter()
-        .filter_map(|case| check(case, list))
-        .collect();
+    let failures: Vec<String> = recorded("lists.json").iter().filter_map(|case| check(case, list)).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
 fn conversions_are_airflows() {
-    for Conversion {
-        text,
-        ferroflow,
-        airflow,
-    } in recorded::<Conversion>("conversions.json")
-    {
-        let environment = Environment::empty("/")
-            .with("HOME", "/home/me")
-            .with("AIRFLOW__MINE__VALUE", &text);
+    for Conversion { text, ferroflow, airflow } in recorded::<Conversion>("conversions.json") {
+        let environment =
+            Environment::empty("/").with("HOME", "/home/me").with("AIRFLOW__MINE__VALUE", &text);
         let configuration = Configuration::load(&environment).unwrap();
         let float = configuration.float("mine", "value").ok();
         let integer = configuration.integer("mine", "value").ok();
@@ -97,30 +86,16 @@ fn conversions_are_airflows() {
             assert_eq!((float, integer), (None, None), "{text:?}: {because}");
             continue;
         }
-        assert_eq!(
-            configuration.boolean("mine", "value").ok(),
-            airflow.boolean,
-            "{text:?} as a boolean"
-        );
+        assert_eq!(configuration.boolean("mine", "value").ok(), airflow.boolean, "{text:?} as a boolean");
         assert_eq!(integer, airflow.integer, "{text:?} as an integer");
-        assert_eq!(
-            configuration.list("mine", "value").unwrap(),
-            airflow.list,
-            "{text:?} as a list"
-        );
+        assert_eq!(configuration.list("mine", "value").unwrap(), airflow.list, "{text:?} as a list");
         let expected = airflow.float.map(|float| float.parse::<f64>().unwrap());
-        assert_eq!(
-            float.map(f64::to_bits),
-            expected.map(f64::to_bits),
-            "{text:?} as a float"
-        );
+        assert_eq!(float.map(f64::to_bits), expected.map(f64::to_bits), "{text:?} as a float");
     }
 }
 
 fn recorded<T: DeserializeOwned>(name: &str) -> Vec<T> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../testdata/config")
-        .join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/config").join(name);
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -128,38 +103,22 @@ fn recorded<T: DeserializeOwned>(name: &str) -> Vec<T> {
 fn check(case: &Case, answer: fn(&Case, &Configuration) -> Result<String, Error>) -> Option<String> {
     let root = TempDir::new().unwrap();
     let loaded = Configuration::load(&prepare(case, root.path()));
-    let warned = loaded
-        .as_ref()
-        .is_ok_and(|configuration| !configuration.warnings().is_empty());
+    let warned = loaded.as_ref().is_ok_and(|configuration| !configuration.warnings().is_empty());
     let answer = loaded
         .and_then(|configuration| answer(case, &configuration))
         .map(|text| text.replace(root.path().to_str().unwrap(), "@ROOT@"))
         .map_err(|error| error.to_string());
     let expected = match &case.ferroflow {
-        Some(Difference {
-            error: Some(part),
-            because,
-            ..
-        }) => {
+        Some(Difference { error: Some(part), because, .. }) => {
             let as_expected = answer.as_ref().is_err_and(|error| error.contains(part));
-            return (!as_expected).then(|| {
-                format!(
-                    "{}: {answer:?} is not an error with {part:?} ({because})",
-                    case.name
-                )
-            });
+            return (!as_expected)
+                .then(|| format!("{}: {answer:?} is not an error with {part:?} ({because})", case.name));
         }
-        Some(Difference {
-            stdout: Some(stdout), ..
-        }) => Some(stdout),
+        Some(Difference { stdout: Some(stdout), .. }) => Some(stdout),
         _ => (case.airflow.exit == 0).then_some(&case.airflow.stdout),
     };
     if answer.as_ref().ok() != expected {
-        return Some(format!(
-            "{}: {}",
-            case.name,
-            first_difference(expected, answer.as_deref())
-        ));
+        return Some(format!("{}: {}", case.name, first_difference(expected, answer.as_deref())));
     }
     (case.airflow.warned && !warned).then(|| format!("{}: airflow warns, ferroflow does not", case.name))
 }
@@ -168,18 +127,9 @@ fn first_difference(airflow: Option<&String>, ferroflow: Result<&str, &String>) 
     let (Some(theirs), Ok(ours)) = (airflow, ferroflow) else {
         return format!("airflow {airflow:?}, ferroflow {ferroflow:?}");
     };
-    let common = theirs
-        .lines()
-        .zip(ours.lines())
-        .take_while(|(theirs, ours)| theirs == ours)
-        .count();
+    let common = theirs.lines().zip(ours.lines()).take_while(|(theirs, ours)| theirs == ours).count();
     let line = |text: &str| text.split('\n').nth(common).map(str::to_owned);
-    format!(
-        "line {}: airflow {:?}, ferroflow {:?}",
-        common + 1,
-        line(theirs),
-        line(ours)
-    )
+    format!("line {}: airflow {:?}, ferroflow {:?}", common + 1, line(theirs), line(ours))
 }
 
 /// Lays out the case's files below `root`.
@@ -192,49 +142,30 @@ fn prepare(case: &Case, root: &Path) -> Environment {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let text = text.replace("@ROOT@", root_name);
         let bytes = match case.encoding.as_deref() {
-            Some("latin-1") => text
-                .chars()
-                .map(|c| u8::try_from(u32::from(c)).unwrap())
-                .collect(),
+            Some("latin-1") => text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect(),
             _ => text.into_bytes(),
         };
         fs::write(path, bytes).unwrap();
     }
     let home = format!("{root_name}/airflow");
-    let mut variables = IndexMap::from([
-        ("PATH", "/usr/bin:/bin"),
-        ("HOME", root_name),
-        ("AIRFLOW_HOME", &home),
-    ]);
-    variables.extend(
-        case.env
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str())),
-    );
+    let mut variables =
+        IndexMap::from([("PATH", "/usr/bin:/bin"), ("HOME", root_name), ("AIRFLOW_HOME", &home)]);
+    variables.extend(case.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     variables.retain(|name, _| !case.unset.iter().any(|unset| unset == name));
-    variables
-        .iter()
-        .fold(Environment::empty(root), |environment, (name, value)| {
-            environment.with(name, value.replace("@ROOT@", root_name))
-        })
+    variables.iter().fold(Environment::empty(root), |environment, (name, value)| {
+        environment.with(name, value.replace("@ROOT@", root_name))
+    })
 }
 
 fn get_value(case: &Case, configuration: &Configuration) -> Result<String, Error> {
-    let [command, section, key] = case.args.as_slice() else {
-        panic!("{}: odd arguments", case.name)
-    };
+    let [command, section, key] = case.args.as_slice() else { panic!("{}: odd arguments", case.name) };
     assert_eq!(command, "get-value", "{}", case.name);
     Ok(format!("{}\n", configuration.require(section, key)?.text))
 }
 
 fn list(case: &Case, configuration: &Configuration) -> Result<String, Error> {
     let has = |flag: &str| case.args.iter().any(|argument| argument == flag);
-    let section = case
-        .args
-        .iter()
-        .skip_while(|argument| *argument != "--section")
-        .nth(1)
-        .cloned();
+    let section = case.args.iter().skip_while(|argument| *argument != "--section").nth(1).cloned();
     let listing = Listing {
         section,
         defaults: has("--defaults"),
@@ -245,11 +176,7 @@ fn list(case: &Case, configuration: &Configuration) -> Result<String, Error> {
         comment_out_everything: has("--comment-out-everything"),
     };
     let text = without_own_section(&format!("{}\n", listing.render(configuration)?));
-    Ok(if has("--defaults") {
-        without_spacing(&text)
-    } else {
-        text
-    })
+    Ok(if has("--defaults") { without_spacing(&text) } else { text })
 }
 
 /// Airflow knows no `[ferroflow]`.
@@ -271,10 +198,7 @@ fn without_own_section(text: &str) -> String {
 /// Airflow's descriptions and examples are not recorded, and with them goes the spacing.
 fn without_spacing(text: &str) -> String {
     let mut kept = String::new();
-    for line in text
-        .split_inclusive('\n')
-        .filter(|line| !matches!(*line, "\n" | "#\n"))
-    {
+    for line in text.split_inclusive('\n').filter(|line| !matches!(*line, "\n" | "#\n")) {
         kept.push_str(line);
     }
     kept

@@ -13,20 +13,14 @@ use tempfile::TempDir;
 
 fn load_error(root: &Path, environment: &Environment) -> String {
     let error = Configuration::load(environment).unwrap_err();
-    let cause = error
-        .source()
-        .map(|cause| format!(": {cause}"))
-        .unwrap_or_default();
+    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     format!("{error}{cause}").replace(root.to_str().unwrap(), "@ROOT@")
 }
 
 fn error_of_file(contents: &[u8]) -> String {
     let root = TempDir::new().unwrap();
     fs::write(root.path().join("airflow.cfg"), contents).unwrap();
-    load_error(
-        root.path(),
-        &Environment::empty(root.path()).with("AIRFLOW_HOME", root.path()),
-    )
+    load_error(root.path(), &Environment::empty(root.path()).with("AIRFLOW_HOME", root.path()))
 }
 
 #[test]
@@ -41,16 +35,13 @@ fn a_missing_file_means_defaults_and_is_not_created() {
 #[test]
 fn a_missing_file_that_was_asked_for_by_name_is_worth_a_warning() {
     let root = TempDir::new().unwrap();
-    let environment = Environment::empty(root.path())
-        .with("AIRFLOW_HOME", root.path())
-        .with("AIRFLOW_CONFIG", "my.cfg");
+    let environment =
+        Environment::empty(root.path()).with("AIRFLOW_HOME", root.path()).with("AIRFLOW_CONFIG", "my.cfg");
     let configuration = Configuration::load(&environment).unwrap();
     let warnings: Vec<String> = configuration.warnings().iter().map(ToString::to_string).collect();
     let path = root.path().join("my.cfg");
-    let expected = format!(
-        "AIRFLOW_CONFIG names {}, which does not exist: defaults are in effect",
-        path.display()
-    );
+    let expected =
+        format!("AIRFLOW_CONFIG names {}, which does not exist: defaults are in effect", path.display());
     assert_eq!(warnings, [expected]);
 }
 

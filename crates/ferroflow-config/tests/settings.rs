@@ -24,19 +24,14 @@ impl Home {
             .with("AIRFLOW_HOME", self.0.path())
             .with("HOME", "/home/me")
             .with("PATH", "/usr/bin:/bin");
-        let environment = variables.iter().fold(environment, |environment, (name, value)| {
-            environment.with(name, value)
-        });
+        let environment =
+            variables.iter().fold(environment, |environment, (name, value)| environment.with(name, value));
         Configuration::load(&environment).unwrap()
     }
 
     fn problems(&self, variables: &[(&str, &str)]) -> Vec<String> {
         let invalid = Settings::load(&self.load(variables)).unwrap_err();
-        invalid
-            .problems
-            .iter()
-            .map(|line| line.replace(self.0.path().to_str().unwrap(), "~"))
-            .collect()
+        invalid.problems.iter().map(|line| line.replace(self.0.path().to_str().unwrap(), "~")).collect()
     }
 }
 
@@ -56,10 +51,7 @@ fn every_default_is_valid() {
     assert_eq!(settings.logging.file_task_handler_new_folder_permissions, 0o775);
     assert_eq!(settings.api.secret_key, None);
     assert_eq!(settings.celery.operation_timeout, Duration::from_secs(1));
-    assert_eq!(
-        settings.dag_processor.dag_bundle_config_list.unwrap()[0]["name"],
-        "dags-folder"
-    );
+    assert_eq!(settings.dag_processor.dag_bundle_config_list.unwrap()[0]["name"], "dags-folder");
     assert_eq!(settings.ferroflow.database_statement_cache, 100);
 }
 
@@ -71,10 +63,7 @@ fn all_wrong_values_are_reported_at_once() {
          [dag_processor]\ndag_bundle_config_list = [\n",
     );
     assert_eq!(
-        home.problems(&[
-            ("AIRFLOW__API__PORT", "99999"),
-            ("AIRFLOW__DATABASE__SQL_ALCHEMY_POOL_SIZE", "-2")
-        ]),
+        home.problems(&[("AIRFLOW__API__PORT", "99999"), ("AIRFLOW__DATABASE__SQL_ALCHEMY_POOL_SIZE", "-2")]),
         [
             "~/airflow.cfg:7 [core] load_examples = \"perhaps\": expected true or false (also t, f, 1, 0)",
             "AIRFLOW__DATABASE__SQL_ALCHEMY_POOL_SIZE = \"-2\": expected a whole number, 0 or more",
@@ -109,10 +98,8 @@ fn a_failing_command_is_one_of_the_problems() {
     let home = Home::new("[core]\nfernet_key_cmd = sh -c 'echo locked >&2; exit 4'\n");
     assert_eq!(
         home.problems(&[]),
-        [
-            "~/airflow.cfg:2 [core] fernet_key_cmd: the command `sh -c 'echo locked >&2; exit 4'` failed: \
-          exit status: 4, locked"
-        ]
+        ["~/airflow.cfg:2 [core] fernet_key_cmd: the command `sh -c 'echo locked >&2; exit 4'` failed: \
+          exit status: 4, locked"]
     );
 }
 
@@ -121,10 +108,7 @@ fn secrets_stay_out_of_debug_output() {
     let home = Home::new("[core]\nfernet_key = s3cret-key\n");
     let configuration = home.load(&[("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql://u:s3cret@h/d")]);
     let settings = Settings::load(&configuration).unwrap();
-    assert_eq!(
-        settings.database.sql_alchemy_conn.expose(),
-        "postgresql://u:s3cret@h/d"
-    );
+    assert_eq!(settings.database.sql_alchemy_conn.expose(), "postgresql://u:s3cret@h/d");
     assert!(!format!("{settings:?}").contains("s3cret"));
     assert!(!format!("{:?}", configuration.get("core", "fernet_key")).contains("s3cret"));
     assert!(!format!("{configuration:?}").contains("s3cret"));
@@ -134,10 +118,7 @@ fn secrets_stay_out_of_debug_output() {
 fn the_newline_of_a_command_is_no_part_of_a_secret() {
     let home = Home::new("[database]\nsql_alchemy_conn_cmd = echo postgresql://u:p@h/d\n");
     let settings = Settings::load(&home.load(&[])).unwrap();
-    assert_eq!(
-        settings.database.sql_alchemy_conn.expose(),
-        "postgresql://u:p@h/d"
-    );
+    assert_eq!(settings.database.sql_alchemy_conn.expose(), "postgresql://u:p@h/d");
 }
 
 #[test]
@@ -188,4 +169,27 @@ fn the_home_of_a_relative_path_is_the_current_directory() {
     let configuration = Configuration::load(&environment).unwrap();
     assert_eq!(configuration.path(), root.path().join("here/airflow.cfg"));
     assert_eq!(Path::new(configuration.airflow_home()), PathBuf::from("here"));
+}
+
+#[test]
+fn unit_test_mode_changes_no_default() {
+    let variables = [("AIRFLOW__CORE__UNIT_TEST_MODE", "True")];
+    let settings = Settings::load(&Home::new("").load(&variables)).unwrap();
+    assert!(settings.core.unit_test_mode);
+    assert!(settings.core.load_examples, "Airflow's tests run without examples");
+}
+
+#[test]
+fn provider_sections_need_no_provider() {
+    let configuration = Home::new("").load(&[]);
+    for (section, key) in [("celery", "worker_concurrency"), ("kubernetes_executor", "namespace")] {
+        assert!(configuration.get(section, key).unwrap().is_some(), "[{section}] {key}");
+    }
+}
+
+#[test]
+fn variables_that_refer_to_themselves_are_an_error() {
+    let configuration = Home::new("[core]\nexecutor = $LOOP\n").load(&[("LOOP", "again $LOOP")]);
+    let error = configuration.get("core", "executor").unwrap_err().to_string();
+    assert!(error.contains("refer to themselves"), "{error}");
 }

@@ -83,10 +83,6 @@ struct FlagOrNonSensitive;
 
 impl Rule<bool> for FlagOrNonSensitive {
     fn parse(&self, text: &str) -> Result<bool, String> {
-        if text.eq_ignore_ascii_case("non-sensitive-only") {
-            Ok(true)
-        } else {
-            Flag.parse(text)
-        }
+        if text.eq_ignore_ascii_case("non-sensitive-only") { Ok(true) } else { Flag.parse(text) }
     }
 }

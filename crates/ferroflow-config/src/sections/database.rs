@@ -38,8 +38,6 @@ section! {
 impl Database {
     /// Age at which a pooled connection is replaced; `None` if never.
     pub fn pool_recycle(&self) -> Option<Duration> {
-        u64::try_from(self.sql_alchemy_pool_recycle)
-            .ok()
-            .map(Duration::from_secs)
+        u64::try_from(self.sql_alchemy_pool_recycle).ok().map(Duration::from_secs)
     }
 }
