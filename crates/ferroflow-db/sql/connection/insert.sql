@@ -1,0 +1,4 @@
+INSERT INTO connection (
+    conn_id, conn_type, description, host, {name:schema}, login, port, team_name,
+    is_encrypted, is_extra_encrypted, password, extra
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

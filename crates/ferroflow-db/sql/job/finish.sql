@@ -1,0 +1,1 @@
+UPDATE job SET state = ?, end_date = ? WHERE id = ? AND state = 'running'

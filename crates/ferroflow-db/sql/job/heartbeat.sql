@@ -1,0 +1,1 @@
+UPDATE job SET latest_heartbeat = ?, state = ? WHERE id = ?

@@ -1,0 +1,1 @@
+SELECT CAST(current_schema() AS text) AS name

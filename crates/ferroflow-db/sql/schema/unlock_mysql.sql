@@ -1,0 +1,1 @@
+SELECT RELEASE_LOCK('airflow_MIGRATIONS') AS released

@@ -1,0 +1,2 @@
+INSERT INTO slot_pool (pool, slots, description, include_deferred)
+VALUES (?, ?, ?, ?)

@@ -1,0 +1,4 @@
+SELECT pool, slots, include_deferred, team_name
+FROM slot_pool
+ORDER BY id
+{lock_nowait}

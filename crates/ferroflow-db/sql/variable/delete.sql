@@ -1,0 +1,1 @@
+DELETE FROM variable WHERE {name:key} = ?

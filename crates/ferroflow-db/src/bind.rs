@@ -1,0 +1,159 @@
+//! What goes into a statement, in each database's own encoding.
+
+use jiff::Timestamp;
+use sqlx::postgres::{PgArgumentBuffer, PgTypeInfo};
+use sqlx::{Encode, MySql, Postgres, Sqlite, Type, encode::IsNull, error::BoxDynError};
+use uuid::Uuid;
+
+use crate::Json;
+use crate::encoding::timestamp;
+use crate::statement::padded;
+
+/// A parameter. A NULL stays typed: the driver caches a statement by its text alone, and the first bind fixes
+/// the types of its parameters.
+#[derive(Clone, Debug)]
+pub(crate) enum Bind {
+    Bool(Option<bool>),
+    Int(Option<i64>),
+    Float(Option<f64>),
+    Text(Option<String>),
+    Bytes(Option<Vec<u8>>),
+    Json(Option<Json>),
+    Uuid(Option<Uuid>),
+    Time(Option<Timestamp>),
+    /// For `{in}`.
+    List(Vec<Bind>),
+}
+
+/// The lengths of the lists among `binds`, and all of them in a row, lists padded.
+pub(crate) fn flatten(binds: Vec<Bind>) -> (Vec<usize>, Vec<Bind>) {
+    let mut lengths = Vec::new();
+    let mut flat = Vec::with_capacity(binds.len());
+    for bind in binds {
+        match bind {
+            Bind::List(items) => {
+                let length = padded(items.len());
+                lengths.push(length);
+                // Nothing equals NULL, so an empty list is one NULL; otherwise the last item is repeated.
+                let filler = items.last().cloned().unwrap_or(Bind::Text(None));
+                flat.extend(items.into_iter().chain(std::iter::repeat(filler)).take(length));
+            }
+            scalar => flat.push(scalar),
+        }
+    }
+    (lengths, flat)
+}
+
+type Query<'q, DB> = sqlx::query::Query<'q, DB, <DB as sqlx::Database>::Arguments>;
+
+pub(crate) fn postgres(query: Query<'_, Postgres>, binds: Vec<Bind>) -> Query<'_, Postgres> {
+    binds.into_iter().fold(query, |query, bind| match bind {
+        Bind::Json(json) => query.bind(json.map(PgJsonText)),
+        Bind::Uuid(uuid) => query.bind(uuid),
+        Bind::Time(time) => query.bind(time.map(timestamp::to_chrono)),
+        other => common(query, other),
+    })
+}
+
+pub(crate) fn mysql(query: Query<'_, MySql>, binds: Vec<Bind>) -> Query<'_, MySql> {
+    binds.into_iter().fold(query, |query, bind| match bind {
+        Bind::Uuid(uuid) => query.bind(uuid.map(hex)),
+        Bind::Time(time) => query.bind(time.map(timestamp::to_chrono)),
+        other => common(query, other),
+    })
+}
+
+pub(crate) fn sqlite(query: Query<'_, Sqlite>, binds: Vec<Bind>) -> Query<'_, Sqlite> {
+    binds.into_iter().fold(query, |query, bind| match bind {
+        Bind::Uuid(uuid) => query.bind(uuid.map(hex)),
+        Bind::Time(time) => query.bind(time.map(timestamp::to_sqlite_text)),
+        other => common(query, other),
+    })
+}
+
+/// The kinds that every driver takes as they are, and JSON where it is a text column.
+fn common<'q, DB>(query: Query<'q, DB>, bind: Bind) -> Query<'q, DB>
+where
+    DB: sqlx::Database,
+    Option<bool>: Encode<'q, DB> + Type<DB>,
+    Option<i64>: Encode<'q, DB> + Type<DB>,
+    Option<f64>: Encode<'q, DB> + Type<DB>,
+    Option<String>: Encode<'q, DB> + Type<DB>,
+    Option<Vec<u8>>: Encode<'q, DB> + Type<DB>,
+{
+    match bind {
+        Bind::Bool(value) => query.bind(value),
+        Bind::Int(value) => query.bind(value),
+        Bind::Float(value) => query.bind(value),
+        Bind::Text(value) => query.bind(value),
+        Bind::Bytes(value) => query.bind(value),
+        Bind::Json(value) => query.bind(value.map(Json::into_text)),
+        Bind::Uuid(value) => query.bind(value.map(hex)),
+        Bind::Time(value) => query.bind(value.map(timestamp::to_sqlite_text)),
+        Bind::List(items) => items.into_iter().fold(query, common),
+    }
+}
+
+/// How Airflow stores a UUID where there is no type for it. MariaDB's UUID type takes the same text.
+fn hex(uuid: Uuid) -> String {
+    uuid.simple().to_string()
+}
+
+/// JSON text sent as `json`, not as the driver's `jsonb`, which would reorder the keys on their way into a
+/// `json` column. PostgreSQL casts it where the column is `jsonb`.
+struct PgJsonText(Json);
+
+impl Type<Postgres> for PgJsonText {
+    fn type_info() -> PgTypeInfo {
+        const JSON: sqlx::postgres::types::Oid = sqlx::postgres::types::Oid(114);
+        PgTypeInfo::with_oid(JSON)
+    }
+}
+
+impl Encode<'_, Postgres> for PgJsonText {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        buffer.extend_from_slice(self.0.text().as_bytes());
+        Ok(IsNull::No)
+    }
+}
+
+macro_rules! bind_from {
+    ($($variant:ident($type:ty) $(via $convert:expr)?;)*) => {$(
+        impl From<$type> for Bind {
+            fn from(value: $type) -> Self {
+                Self::$variant(Some($($convert)?(value)))
+            }
+        }
+
+        impl From<Option<$type>> for Bind {
+            fn from(value: Option<$type>) -> Self {
+                Self::$variant(value$(.map($convert))?)
+            }
+        }
+    )*};
+}
+
+bind_from! {
+    Bool(bool);
+    Int(i64);
+    Int(i32) via i64::from;
+    Float(f64);
+    Text(String);
+    Text(&str) via str::to_owned;
+    Bytes(Vec<u8>);
+    Json(Json);
+    Uuid(Uuid);
+    Time(Timestamp);
+}
+
+impl<T: Into<Bind>> FromIterator<T> for Bind {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Self::List(items.into_iter().map(Into::into).collect())
+    }
+}
+
+/// The values of a statement, in its order.
+macro_rules! binds {
+    ($($value:expr),* $(,)?) => { vec![$($crate::bind::Bind::from($value)),*] };
+}
+pub(crate) use binds;

@@ -1,0 +1,150 @@
+//! From a URL to a pool of connections.
+//!
+//! The first connection is made by itself, so that what is wrong is told in one line instead of a time-out of
+//! the pool.
+
+mod error;
+mod mysql;
+mod postgres;
+mod sqlite;
+
+use std::io;
+use std::time::Duration;
+
+use sqlx::pool::PoolOptions;
+
+pub use error::ConnectError;
+
+use crate::db::Db;
+use crate::url::{DatabaseUrl, Family};
+
+/// What `[database]` says about connections.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `sql_alchemy_conn`.
+    pub url: String,
+    /// `sql_alchemy_schema`: where the tables are on PostgreSQL, if not on the user's search path.
+    pub schema: Option<String>,
+    /// `sql_alchemy_pool_enabled`: without it, a connection is closed after each transaction.
+    pub pool_enabled: bool,
+    /// `sql_alchemy_pool_size`; 0 sets no limit.
+    pub pool_size: u32,
+    /// `sql_alchemy_max_overflow`: connections beyond the pool's size; negative sets no limit.
+    pub max_overflow: i32,
+    /// `sql_alchemy_pool_recycle`: no connection grows older.
+    pub recycle: Option<Duration>,
+    /// `sql_alchemy_pool_pre_ping`: whether a connection is tried before it is used.
+    pub pre_ping: bool,
+    /// `max_db_retries`: how often a transaction is attempted in all.
+    pub max_attempts: u32,
+    /// `[ferroflow] database_statement_cache`: prepared statements kept per connection. 0 for PgBouncer in
+    /// transaction mode.
+    pub statement_cache: usize,
+    /// `[scheduler] use_row_level_locking`.
+    pub row_locks: bool,
+}
+
+impl Options {
+    /// The defaults of Airflow 3.3.2, for this URL.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            schema: None,
+            pool_enabled: true,
+            pool_size: 5,
+            max_overflow: 10,
+            recycle: Some(Duration::from_mins(30)),
+            pre_ping: true,
+            max_attempts: 3,
+            statement_cache: 100,
+            row_locks: true,
+        }
+    }
+}
+
+/// Whether a SQLite file that is missing is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfMissing {
+    Create,
+    Refuse,
+}
+
+impl Db {
+    /// Connects to a database that exists.
+    pub async fn connect(options: &Options) -> Result<Self, ConnectError> {
+        connect(options, IfMissing::Refuse).await
+    }
+
+    /// Connects to a database whose tables are about to be created. A SQLite file that is missing is made;
+    /// on a server, the (empty) database has to be there.
+    pub async fn connect_to_create(options: &Options) -> Result<Self, ConnectError> {
+        connect(options, IfMissing::Create).await
+    }
+}
+
+async fn connect(options: &Options, if_missing: IfMissing) -> Result<Db, ConnectError> {
+    let url = DatabaseUrl::parse(&options.url).map_err(ConnectError::Url)?;
+    match url.family {
+        Family::Postgres => postgres::connect(&url, options).await,
+        Family::MySql => mysql::connect(&url, options).await,
+        Family::Sqlite => sqlite::connect(&url, options, if_missing).await,
+    }
+}
+
+/// How long a server may take to answer the first connection.
+const FIRST_ANSWER: Duration = Duration::from_secs(10);
+
+/// SQLAlchemy's pool waits as long for a free connection.
+const FREE_CONNECTION: Duration = Duration::from_secs(30);
+
+fn no_answer_within<T>(limit: Duration) -> Result<T, sqlx::Error> {
+    let message = format!("no answer within {} s", limit.as_secs());
+    Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message)))
+}
+
+/// More than any server grants: what "no limit" means.
+const NO_LIMIT: u32 = 10_000;
+
+fn pool_options<DB: sqlx::Database>(options: &Options) -> PoolOptions<DB> {
+    let limit = match (options.pool_size, u32::try_from(options.max_overflow)) {
+        (0, _) | (_, Err(_)) => NO_LIMIT,
+        (size, Ok(overflow)) => size.saturating_add(overflow),
+    };
+    let lifetime = if options.pool_enabled { options.recycle } else { Some(Duration::ZERO) };
+    PoolOptions::new()
+        .max_connections(limit)
+        .max_lifetime(lifetime)
+        .acquire_timeout(FREE_CONNECTION)
+        .test_before_acquire(options.pre_ping)
+}
+
+/// Warns of URL parameters that the Python driver may know and ferroflow does not.
+fn warn_of_unused(url: &DatabaseUrl, known: &[&str]) {
+    for (key, _) in &url.query {
+        if !known.contains(&key.as_str()) {
+            tracing::warn!(
+                parameter = key,
+                "[database] sql_alchemy_conn: parameter {key} has no effect on ferroflow"
+            );
+        }
+    }
+}
+
+/// A parameter that names one of several modes.
+fn mode<T: Copy>(
+    url: &DatabaseUrl,
+    name: &'static str,
+    modes: &'static [(&'static str, T)],
+) -> Result<Option<T>, ConnectError> {
+    let Some(value) = url.parameter(name) else {
+        return Ok(None);
+    };
+    match modes.iter().find(|(word, _)| word.eq_ignore_ascii_case(value)) {
+        Some((_, mode)) => Ok(Some(*mode)),
+        None => Err(ConnectError::BadParameter {
+            name,
+            value: value.to_owned(),
+            allowed: modes.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", "),
+        }),
+    }
+}

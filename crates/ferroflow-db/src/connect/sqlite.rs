@@ -1,0 +1,124 @@
+//! SQLite: one file, one writer.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::error::DatabaseError;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _};
+
+use super::{ConnectError, IfMissing, Options, pool_options, warn_of_unused};
+use crate::db::{Db, Pool};
+use crate::dialect::Dialect;
+use crate::statement::Rendering;
+use crate::url::DatabaseUrl;
+
+/// Longer than any transaction of ours; an official component beside us may be slower.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
+
+pub(super) async fn connect(
+    url: &DatabaseUrl,
+    options: &Options,
+    if_missing: IfMissing,
+) -> Result<Db, ConnectError> {
+    warn_of_unused(url, &["timeout", "check_same_thread"]);
+    let path = absolute_path(url)?;
+    check_file(&path, if_missing)?;
+    let connect_options = connect_options(&path, options);
+    let server = first_look(&path, &connect_options).await?;
+    Ok(Db {
+        pool: Pool::Sqlite(pool_options(options).connect_lazy_with(connect_options)),
+        rendering: Rendering { dialect: Dialect::Sqlite, row_locks: options.row_locks },
+        max_attempts: options.max_attempts.max(1),
+        keep_prepared: options.statement_cache > 0,
+        schema: None,
+        server,
+    })
+}
+
+/// Connections keep the file's journal mode: it is made WAL when the tables are created, and stays so. A file
+/// that turns out not to be ours is left as it was.
+fn connect_options(path: &Path, options: &Options) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        // With WAL, a killed process loses nothing; only a power cut may take the last transactions.
+        .synchronous(SqliteSynchronous::Normal)
+        .statement_cache_capacity(options.statement_cache)
+        .disable_statement_logging()
+}
+
+fn absolute_path(url: &DatabaseUrl) -> Result<PathBuf, ConnectError> {
+    let text = url.database.clone().unwrap_or_default();
+    let path = PathBuf::from(&text);
+    if path.is_absolute() { Ok(path) } else { Err(ConnectError::SqliteNotAbsolute(text)) }
+}
+
+/// SQLite's own answer to all of these is "unable to open database file".
+fn check_file(path: &Path, if_missing: IfMissing) -> Result<(), ConnectError> {
+    let unusable = |error: io::Error| ConnectError::SqliteUnusable {
+        path: path.to_owned(),
+        // The path is in the message already.
+        reason: error.kind().to_string(),
+    };
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Err(ConnectError::SqliteIsFolder(path.to_owned())),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if if_missing == IfMissing::Refuse {
+                return Err(ConnectError::SqliteMissing(path.to_owned()));
+            }
+            let folder = path.parent().unwrap_or(Path::new("/"));
+            return std::fs::create_dir_all(folder).map_err(unusable);
+        }
+        Err(error) => return Err(unusable(error)),
+    }
+    match std::fs::OpenOptions::new().read(true).write(true).open(path) {
+        Ok(_) => Ok(()),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            Err(ConnectError::SqliteReadOnly(path.to_owned()))
+        }
+        Err(error) => Err(unusable(error)),
+    }
+}
+
+/// Reads the file's header and table list, so that a file of another kind is found out before anything else.
+async fn first_look(path: &Path, options: &SqliteConnectOptions) -> Result<String, ConnectError> {
+    let look = async {
+        let mut connection = options.connect().await?;
+        let row =
+            sqlx::query("SELECT sqlite_version() AS version, (SELECT count(*) FROM sqlite_master) AS tables")
+                .fetch_one(&mut connection)
+                .await?;
+        let version: String = row.try_get("version")?;
+        connection.close().await?;
+        Ok(format!("SQLite {version}"))
+    };
+    look.await.map_err(|error: sqlx::Error| explain(&error, path))
+}
+
+fn explain(error: &sqlx::Error, path: &Path) -> ConnectError {
+    let path = path.to_owned();
+    let code: i32 = error
+        .as_database_error()
+        .and_then(DatabaseError::code)
+        .and_then(|code| code.parse().ok())
+        .unwrap_or(0);
+    let reason = match error {
+        sqlx::Error::Database(error) => error.message().to_owned(),
+        other => other.to_string(),
+    };
+    match code & 0xff {
+        8 => ConnectError::SqliteReadOnly(path),
+        11 | 26 => ConnectError::SqliteCorrupt { path, reason },
+        _ => ConnectError::SqliteUnusable { path, reason },
+    }
+}

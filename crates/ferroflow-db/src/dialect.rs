@@ -1,0 +1,95 @@
+//! Everything that differs between the databases, in one table.
+//!
+//! SQL is written once, in `sql/<table>/<operation>.sql`: `?` binds a value, `{in}` a list, and a
+//! `{fragment}` from the table below stands where the dialects differ:
+//!
+//! | fragment | PostgreSQL | MySQL 8 | MariaDB | SQLite |
+//! |---|---|---|---|---|
+//! | `{lock_skip:t}` | `FOR NO KEY UPDATE OF t SKIP LOCKED` | `FOR UPDATE OF t SKIP LOCKED` | `FOR UPDATE SKIP LOCKED` | |
+//! | `{lock_nowait}` | `FOR NO KEY UPDATE NOWAIT` | `FOR UPDATE NOWAIT` | `FOR UPDATE NOWAIT` | |
+//! | `{name:key}` | `"key"` | `` `key` `` | `` `key` `` | `"key"` |
+//! | `{upsert:key}` | `ON CONFLICT ("key") DO UPDATE SET` | `ON DUPLICATE KEY UPDATE` | as MySQL | as PostgreSQL |
+//! | `{proposed:val}` | `excluded."val"` | ``VALUES(`val`)`` | as MySQL | as PostgreSQL |
+//! | `{returning:id}` | `RETURNING "id"` | | | |
+//!
+//! The locks are the official scheduler's own, so that it and ferroflow exclude each other. `FOR UPDATE` in
+//! their place would block the foreign-key checks of API servers and DAG processors on PostgreSQL. MariaDB has
+//! no `OF`: a locking statement there reads one table only, or locks what it joins. SQLite has one writer and
+//! needs no lock. An id that the database counts up is returned by `RETURNING` on PostgreSQL and by the
+//! driver elsewhere.
+
+use std::fmt;
+
+/// A database, as far as its SQL differs from the others'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// PostgreSQL.
+    Postgres,
+    /// MySQL 8.
+    MySql,
+    /// MariaDB 10.7 or newer: the oldest with `SKIP LOCKED` and a UUID type.
+    MariaDb,
+    /// SQLite.
+    Sqlite,
+}
+
+impl Dialect {
+    /// The text of one fragment, or `None` if there is no fragment of that name.
+    pub(crate) fn fragment(self, name: &str, row_locks: bool) -> Option<String> {
+        let (name, argument) = name.split_once(':').unwrap_or((name, ""));
+        let text = match name {
+            "lock_skip" | "lock_nowait" if !row_locks => String::new(),
+            "lock_skip" => self.lock_skip(argument),
+            "lock_nowait" => self.lock_nowait().to_owned(),
+            "name" => self.quote(argument),
+            "upsert" if self.is_mysql_family() => "ON DUPLICATE KEY UPDATE".to_owned(),
+            "upsert" => format!("ON CONFLICT ({}) DO UPDATE SET", self.quote(argument)),
+            "proposed" if self.is_mysql_family() => format!("VALUES({})", self.quote(argument)),
+            "proposed" => format!("excluded.{}", self.quote(argument)),
+            "returning" if self == Self::Postgres => format!("RETURNING {}", self.quote(argument)),
+            "returning" => String::new(),
+            _ => return None,
+        };
+        Some(text)
+    }
+
+    /// Whether this is MySQL or MariaDB.
+    pub(crate) fn is_mysql_family(self) -> bool {
+        matches!(self, Self::MySql | Self::MariaDb)
+    }
+
+    /// Quotes an identifier.
+    pub(crate) fn quote(self, identifier: &str) -> String {
+        let mark = if self.is_mysql_family() { '`' } else { '"' };
+        let doubled = identifier.replace(mark, &format!("{mark}{mark}"));
+        format!("{mark}{doubled}{mark}")
+    }
+
+    fn lock_skip(self, table: &str) -> String {
+        match self {
+            Self::Postgres => format!("FOR NO KEY UPDATE OF {table} SKIP LOCKED"),
+            Self::MySql => format!("FOR UPDATE OF {table} SKIP LOCKED"),
+            Self::MariaDb => "FOR UPDATE SKIP LOCKED".to_owned(),
+            Self::Sqlite => String::new(),
+        }
+    }
+
+    fn lock_nowait(self) -> &'static str {
+        match self {
+            Self::Postgres => "FOR NO KEY UPDATE NOWAIT",
+            Self::MySql | Self::MariaDb => "FOR UPDATE NOWAIT",
+            Self::Sqlite => "",
+        }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Postgres => "PostgreSQL",
+            Self::MySql => "MySQL",
+            Self::MariaDb => "MariaDB",
+            Self::Sqlite => "SQLite",
+        })
+    }
+}

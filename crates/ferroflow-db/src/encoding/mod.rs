@@ -1,0 +1,5 @@
+//! How values look in the database, where SQL alone does not say: the forms that Airflow reads and writes.
+
+pub mod executor_config;
+pub mod fernet;
+pub(crate) mod timestamp;

@@ -1,0 +1,51 @@
+//! Timestamps: always UTC, in microseconds.
+//!
+//! SQLite keeps them as text and compares them as text, so the form has to be the one that SQLAlchemy writes,
+//! to the digit.
+
+use chrono::{DateTime, Utc};
+use jiff::civil;
+use jiff::{Timestamp, tz::TimeZone};
+
+/// As the drivers of PostgreSQL and MySQL take it. Both columns hold microseconds.
+pub(crate) fn to_chrono(time: Timestamp) -> DateTime<Utc> {
+    DateTime::from_timestamp_micros(time.as_microsecond()).expect("jiff's range lies within chrono's")
+}
+
+pub(crate) fn from_chrono(time: DateTime<Utc>) -> Result<Timestamp, jiff::Error> {
+    Timestamp::from_microsecond(time.timestamp_micros())
+}
+
+pub(crate) fn to_sqlite_text(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%d %H:%M:%S%.6f").to_string()
+}
+
+/// Reads what SQLAlchemy wrote, and what SQLite's own `CURRENT_TIMESTAMP` writes (no fraction).
+pub(crate) fn from_sqlite_text(text: &str) -> Result<Timestamp, jiff::Error> {
+    let civil: civil::DateTime = text.parse()?;
+    Ok(civil.to_zoned(TimeZone::UTC)?.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sqlite_text_always_has_six_digits() {
+        for (time, text) in [
+            ("2026-11-15T19:46:41Z", "2026-11-15 19:46:41.000000"),
+            ("2026-11-15T19:46:41.5827049Z", "2026-11-15 19:46:41.582704"),
+            ("0987-01-02T03:04:05.000006Z", "0987-01-02 03:04:05.000006"),
+        ] {
+            assert_eq!(to_sqlite_text(time.parse().unwrap()), text);
+        }
+    }
+
+    #[test]
+    fn both_forms_of_sqlite_text_are_read() {
+        let expected: Timestamp = "2026-11-15T19:46:41Z".parse().unwrap();
+        for text in ["2026-11-15 19:46:41", "2026-11-15 19:46:41.000000"] {
+            assert_eq!(from_sqlite_text(text).unwrap(), expected);
+        }
+    }
+}

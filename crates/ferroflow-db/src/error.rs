@@ -1,0 +1,168 @@
+//! What can go wrong with the database, and what to do about it.
+
+use crate::connect::ConnectError;
+use crate::encoding::fernet::FernetError;
+use crate::schema::Refusal;
+
+/// Every fallible function of this crate returns this.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// A statement failed.
+    #[error("{operation} failed: {}", reason(cause))]
+    Query {
+        /// `table/operation`.
+        operation: String,
+        /// The driver's error, already in the message.
+        cause: sqlx::Error,
+    },
+    /// A column holds something else than it should.
+    #[error("column {column} cannot be read")]
+    Column {
+        /// Its name.
+        column: &'static str,
+        /// What it holds.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The connection broke while the transaction was being committed: it may have taken effect or not, so
+    /// it is not repeated. What it did is guarded by the states it leaves; look again.
+    #[error("the connection was lost during commit; the change may or may not have been made")]
+    OutcomeUnknown(#[source] sqlx::Error),
+    /// The database is not one that ferroflow may work with, or create its tables in.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A value could not be decrypted.
+    #[error("{what} cannot be read")]
+    Fernet {
+        /// Which value.
+        what: String,
+        /// Why not.
+        source: FernetError,
+    },
+}
+
+/// How an error of the database is to be met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Somebody else holds the lock.
+    Busy,
+    /// The same transaction may succeed if it is repeated.
+    Transient,
+    /// The connection is gone; so is the transaction.
+    ConnectionLost,
+    /// It fails again.
+    Permanent,
+}
+
+impl Error {
+    /// Whether somebody else holds the lock that a NOWAIT asked for.
+    pub fn is_busy(&self) -> bool {
+        self.kind() == Kind::Busy
+    }
+
+    /// Whether repeating the whole transaction may help.
+    pub fn is_transient(&self) -> bool {
+        self.kind() != Kind::Permanent
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Query { cause, .. } => kind(cause),
+            _ => Kind::Permanent,
+        }
+    }
+}
+
+/// Whether the connection itself broke.
+pub(crate) fn is_connection_lost(error: &sqlx::Error) -> bool {
+    kind(error) == Kind::ConnectionLost
+}
+
+fn kind(error: &sqlx::Error) -> Kind {
+    match error {
+        sqlx::Error::Io(_) => Kind::ConnectionLost,
+        sqlx::Error::Database(error) => {
+            if let Some(error) = error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() {
+                postgres_kind(error.code())
+            } else if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
+                mysql_kind(error.number())
+            } else {
+                sqlite_kind(error.code().and_then(|code| code.parse().ok()).unwrap_or(0))
+            }
+        }
+        _ => Kind::Permanent,
+    }
+}
+
+fn postgres_kind(code: &str) -> Kind {
+    match code {
+        "55P03" => Kind::Busy,
+        // serialization_failure, deadlock_detected, too_many_connections
+        "40001" | "40P01" | "53300" => Kind::Transient,
+        // admin_shutdown, crash_shutdown, cannot_connect_now; and everything about connections
+        "57P01" | "57P02" | "57P03" => Kind::ConnectionLost,
+        code if code.starts_with("08") => Kind::ConnectionLost,
+        _ => Kind::Permanent,
+    }
+}
+
+fn mysql_kind(number: u16) -> Kind {
+    match number {
+        // lock wait timeout (what MariaDB answers to NOWAIT), NOWAIT on MySQL 8
+        1205 | 3572 => Kind::Busy,
+        // deadlock, too many connections; and MariaDB's "record has changed since last read"
+        1213 | 1040 | 1020 => Kind::Transient,
+        // server shutdown, connection killed, server gone away, lost connection
+        1053 | 1927 | 2006 | 2013 => Kind::ConnectionLost,
+        _ => Kind::Permanent,
+    }
+}
+
+/// The extended codes carry the primary one in their low byte: 5 is busy, 6 is locked.
+fn sqlite_kind(code: i32) -> Kind {
+    if matches!(code & 0xff, 5 | 6) { Kind::Busy } else { Kind::Permanent }
+}
+
+/// The driver's words without its preamble.
+fn reason(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(error) => error.message().to_owned(),
+        sqlx::Error::Io(error) => format!("the connection was lost ({error})"),
+        sqlx::Error::PoolTimedOut => {
+            "no connection became free in time; see [database] sql_alchemy_pool_size and _max_overflow"
+                .to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_met_as_airflow_meets_them() {
+        assert_eq!(
+            ["55P03", "40001", "40P01", "57P01", "08006", "23505"].map(postgres_kind),
+            [
+                Kind::Busy,
+                Kind::Transient,
+                Kind::Transient,
+                Kind::ConnectionLost,
+                Kind::ConnectionLost,
+                Kind::Permanent
+            ]
+        );
+        assert_eq!(
+            [1205, 3572, 1213, 2013, 1062].map(mysql_kind),
+            [Kind::Busy, Kind::Busy, Kind::Transient, Kind::ConnectionLost, Kind::Permanent]
+        );
+        // 5 busy, 261 busy in recovery, 517 busy snapshot, 6 locked, 19 constraint
+        assert_eq!(
+            [5, 261, 517, 6, 19].map(sqlite_kind),
+            [Kind::Busy, Kind::Busy, Kind::Busy, Kind::Busy, Kind::Permanent]
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! `job`: a row for each long-running component, by which the others see that it lives.
+
+use ferroflow_model::state::JobState;
+use jiff::Timestamp;
+
+use crate::bind::binds;
+use crate::db::Tx;
+use crate::error::Error;
+use crate::row::Row;
+use crate::statement::sql;
+
+/// A component that starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewJob {
+    /// Which component: `SchedulerJob`, `DagProcessorJob`, `TriggererJob`.
+    pub job_type: String,
+    /// The host it runs on.
+    pub hostname: String,
+    /// The user of the operating system that it runs as.
+    pub unixname: String,
+    /// The executor of a scheduler.
+    pub executor_class: Option<String>,
+}
+
+/// A component, as its row says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Counted up by the database.
+    pub id: i64,
+    /// The DAG it works for, of components that work for one.
+    pub dag_id: Option<String>,
+    /// Whether it runs. Alive is only what also has a fresh heartbeat.
+    pub state: Option<JobState>,
+    /// Which component.
+    pub job_type: Option<String>,
+    /// When it started.
+    pub start_date: Option<Timestamp>,
+    /// When it ended.
+    pub end_date: Option<Timestamp>,
+    /// When it last showed that it lives.
+    pub latest_heartbeat: Option<Timestamp>,
+    /// The executor of a scheduler.
+    pub executor_class: Option<String>,
+    /// The host it runs on.
+    pub hostname: Option<String>,
+    /// The user of the operating system that it runs as.
+    pub unixname: Option<String>,
+}
+
+/// Announces a component that runs from now on, and returns the id of its row.
+pub async fn insert(tx: &mut Tx, job: &NewJob, now: Timestamp) -> Result<i64, Error> {
+    let binds = binds![
+        JobState::Running.as_str(),
+        job.job_type.as_str(),
+        now,
+        now,
+        job.executor_class.as_deref(),
+        job.hostname.as_str(),
+        job.unixname.as_str(),
+    ];
+    tx.insert(sql!("job/insert"), binds).await
+}
+
+/// One component.
+pub async fn find(tx: &mut Tx, id: i64) -> Result<Option<Job>, Error> {
+    let row = tx.fetch_optional(sql!("job/find"), binds![id]).await?;
+    row.as_ref().map(job).transpose()
+}
+
+/// Shows that the component lives. Its state becomes `running` whatever it was: one that a peer took for dead
+/// is back by its next heartbeat, as Airflow's is. False if its row is gone.
+pub async fn heartbeat(tx: &mut Tx, id: i64, now: Timestamp) -> Result<bool, Error> {
+    Ok(tx.execute(sql!("job/heartbeat"), binds![now, JobState::Running.as_str(), id]).await? == 1)
+}
+
+/// Notes how a running component ended. False if it was not running.
+pub async fn finish(tx: &mut Tx, id: i64, outcome: JobState, now: Timestamp) -> Result<bool, Error> {
+    Ok(tx.execute(sql!("job/finish"), binds![outcome.as_str(), now, id]).await? == 1)
+}
+
+fn job(row: &Row) -> Result<Job, Error> {
+    Ok(Job {
+        id: row.get("id")?,
+        dag_id: row.optional("dag_id")?,
+        state: row.parsed("state")?,
+        job_type: row.optional("job_type")?,
+        start_date: row.optional("start_date")?,
+        end_date: row.optional("end_date")?,
+        latest_heartbeat: row.optional("latest_heartbeat")?,
+        executor_class: row.optional("executor_class")?,
+        hostname: row.optional("hostname")?,
+        unixname: row.optional("unixname")?,
+    })
+}

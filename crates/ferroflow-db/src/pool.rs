@@ -1,0 +1,50 @@
+//! `slot_pool`: how many task instances of a kind may run at once.
+
+use crate::bind::binds;
+use crate::db::Tx;
+use crate::error::Error;
+use crate::row::Row;
+use crate::statement::sql;
+
+/// The pool of every task that names none.
+pub const DEFAULT_POOL: &str = "default_pool";
+
+/// One pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Its name.
+    pub name: String,
+    /// How many slots; negative sets no limit.
+    pub slots: i32,
+    /// Whether a deferred task instance keeps its slots.
+    pub include_deferred: bool,
+    /// The team it belongs to.
+    pub team_name: Option<String>,
+}
+
+/// All pools, locked until the transaction ends: whoever holds them may queue task instances. `None` if
+/// another scheduler does; the transaction is of no use then.
+pub async fn lock_all(tx: &mut Tx) -> Result<Option<Vec<Pool>>, Error> {
+    match tx.fetch_all(sql!("slot_pool/lock_all"), Vec::new()).await {
+        Ok(rows) => rows.iter().map(pool).collect::<Result<_, _>>().map(Some),
+        Err(error) if error.is_busy() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes the default pool, unless somebody has.
+pub async fn add_default_if_missing(tx: &mut Tx, slots: i32) -> Result<(), Error> {
+    if tx.fetch_optional(sql!("slot_pool/find"), binds![DEFAULT_POOL]).await?.is_none() {
+        tx.execute(sql!("slot_pool/insert"), binds![DEFAULT_POOL, slots, "Default pool", false]).await?;
+    }
+    Ok(())
+}
+
+fn pool(row: &Row) -> Result<Pool, Error> {
+    Ok(Pool {
+        name: row.get("pool")?,
+        slots: row.get("slots")?,
+        include_deferred: row.get("include_deferred")?,
+        team_name: row.optional("team_name")?,
+    })
+}

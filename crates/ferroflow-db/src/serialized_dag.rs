@@ -1,0 +1,139 @@
+//! `serialized_dag`: the serialized form of each version of a DAG.
+
+use std::io::{Read as _, Write as _};
+
+use ferroflow_model::id;
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::Json;
+use crate::bind::binds;
+use crate::db::Tx;
+use crate::error::Error;
+use crate::row::Row;
+use crate::statement::sql;
+
+/// A DAG to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSerializedDag {
+    /// The DAG.
+    pub dag_id: String,
+    /// Which version of it this is.
+    pub dag_version_id: Uuid,
+    /// What tells whether it changed: 32 digits, made by Airflow's rule.
+    pub dag_hash: String,
+    /// The DAG itself.
+    pub data: Json,
+}
+
+/// A stored DAG.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SerializedDag {
+    /// The identity of the row.
+    pub id: Uuid,
+    /// The DAG.
+    pub dag_id: String,
+    /// Which version of it this is.
+    pub dag_version_id: Uuid,
+    /// What tells whether it changed.
+    pub dag_hash: String,
+    /// The DAG itself, however it was stored.
+    pub data: Json,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its row was last written.
+    pub last_updated: Timestamp,
+}
+
+/// Stores a DAG, compressed if `[core] compress_serialized_dags` says so, and returns the id of its row.
+///
+/// Of a compressed one `data` is JSON `null`, of a plain one `data_compressed` is SQL NULL, as Airflow writes
+/// them. Its compressed text has sorted keys, which nobody relies on: the text is compressed as it is here.
+pub async fn insert(
+    tx: &mut Tx,
+    dag: &NewSerializedDag,
+    compress: bool,
+    now: Timestamp,
+) -> Result<Uuid, Error> {
+    let (data, data_compressed) =
+        if compress { (Json::null(), Some(compressed(dag.data.text()))) } else { (dag.data.clone(), None) };
+    let id = id::new_v7(now, rand::random());
+    let binds = binds![
+        id,
+        dag.dag_id.as_str(),
+        data,
+        data_compressed,
+        now,
+        now,
+        dag.dag_hash.as_str(),
+        dag.dag_version_id,
+    ];
+    tx.execute(sql!("serialized_dag/insert"), binds).await?;
+    Ok(id)
+}
+
+/// The DAG of one version, plain or compressed.
+pub async fn find(tx: &mut Tx, dag_version_id: Uuid) -> Result<Option<SerializedDag>, Error> {
+    let row = tx.fetch_optional(sql!("serialized_dag/find"), binds![dag_version_id]).await?;
+    row.as_ref().map(serialized_dag).transpose()
+}
+
+fn serialized_dag(row: &Row) -> Result<SerializedDag, Error> {
+    const COMPRESSED: &str = "data_compressed";
+    let data = match row.optional::<Vec<u8>>(COMPRESSED)? {
+        Some(bytes) if !bytes.is_empty() => {
+            decompressed(&bytes).map_err(|source| Error::Column { column: COMPRESSED, source })?
+        }
+        _ => row.get("data")?,
+    };
+    Ok(SerializedDag {
+        id: row.get("id")?,
+        dag_id: row.get("dag_id")?,
+        dag_version_id: row.get("dag_version_id")?,
+        dag_hash: row.get("dag_hash")?,
+        data,
+        created_at: row.get("created_at")?,
+        last_updated: row.get("last_updated")?,
+    })
+}
+
+fn compressed(text: &str) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).expect("memory takes all that is written");
+    encoder.finish().expect("memory takes all that is written")
+}
+
+fn decompressed(bytes: &[u8]) -> Result<Json, Box<dyn std::error::Error + Send + Sync>> {
+    let mut text = String::new();
+    ZlibDecoder::new(bytes).read_to_string(&mut text)?;
+    Ok(Json::from_text(text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_python_compressed_is_read() {
+        // zlib.compress(b'{"a": 1}')
+        let bytes = b"x\x9c\xabVJT\xb2R0\xac\x05\x00\t\xe5\x02)";
+        assert_eq!(decompressed(bytes).unwrap().text(), r#"{"a": 1}"#);
+    }
+
+    #[test]
+    fn compressed_text_reads_back_and_has_the_header_of_zlib() {
+        let text = format!(r#"{{"long": "{}"}}"#, "é🎉".repeat(10_000));
+        let bytes = compressed(&text);
+        assert_eq!(bytes[..2], [0x78, 0x9c]);
+        assert_eq!(decompressed(&bytes).unwrap().text(), text);
+    }
+
+    #[test]
+    fn damaged_bytes_are_an_error() {
+        assert!(decompressed(b"not zlib").is_err());
+        assert!(decompressed(&compressed("not JSON")).is_err());
+    }
+}

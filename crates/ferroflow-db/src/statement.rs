@@ -1,0 +1,168 @@
+//! A canonical SQL text and its renderings.
+
+use std::sync::OnceLock;
+
+use crate::dialect::Dialect;
+
+/// How a connection wants its SQL: the dialect, and whether row locks are taken
+/// (`[scheduler] use_row_level_locking`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rendering {
+    pub(crate) dialect: Dialect,
+    pub(crate) row_locks: bool,
+}
+
+/// One operation's SQL, made by [`sql!`]. Its name, `table/operation`, appears in errors.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    pub(crate) name: &'static str,
+    source: &'static str,
+    rendered: [OnceLock<String>; 8],
+}
+
+/// A statement ready for the driver. One without lists is rendered once per process.
+pub(crate) enum Text {
+    Fixed(&'static str),
+    Sized(String),
+}
+
+impl Statement {
+    pub(crate) const fn new(name: &'static str, source: &'static str) -> Self {
+        Self { name, source, rendered: [const { OnceLock::new() }; 8] }
+    }
+
+    /// The text for one call, whose lists have these (padded) lengths.
+    pub(crate) fn text(&'static self, rendering: Rendering, lists: &[usize]) -> Text {
+        if lists.is_empty() {
+            let slot = rendering.dialect as usize * 2 + usize::from(rendering.row_locks);
+            Text::Fixed(self.rendered[slot].get_or_init(|| render(self.source, rendering, lists)))
+        } else {
+            Text::Sized(render(self.source, rendering, lists))
+        }
+    }
+}
+
+/// The statement in `sql/<name>.sql`.
+macro_rules! sql {
+    ($name:literal) => {{
+        static STATEMENT: $crate::statement::Statement = $crate::statement::Statement::new(
+            $name,
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/", $name, ".sql")),
+        );
+        &STATEMENT
+    }};
+}
+pub(crate) use sql;
+
+/// Lists are padded to the next power of two, so that few different statements are prepared.
+pub(crate) fn padded(length: usize) -> usize {
+    length.max(1).next_power_of_two()
+}
+
+/// Renders canonical SQL. Comments are dropped: a `?` in one is no bind.
+pub(crate) fn render(source: &str, rendering: Rendering, lists: &[usize]) -> String {
+    let source = without_comments(source);
+    let mut out = String::with_capacity(source.len() + 32);
+    let mut binds = 0;
+    let mut lists = lists.iter();
+    let mut rest = source.as_str();
+    while let Some(at) = rest.find(['?', '{']) {
+        out.push_str(&rest[..at]);
+        if rest[at..].starts_with('?') {
+            push_bind(&mut out, &mut binds, rendering.dialect);
+            rest = &rest[at + 1..];
+            continue;
+        }
+        let end = rest[at..].find('}').map_or(rest.len(), |length| at + length);
+        match &rest[at + 1..end] {
+            "in" => {
+                for i in 0..*lists.next().unwrap_or(&1) {
+                    if i > 0 {
+                        out.push_str(", ");
+                    }
+                    push_bind(&mut out, &mut binds, rendering.dialect);
+                }
+            }
+            // An unknown fragment stays as it is, and the database refuses the statement: a test renders
+            // them all.
+            name => match rendering.dialect.fragment(name, rendering.row_locks) {
+                Some(text) => out.push_str(&text),
+                None => out.push_str(&rest[at..=end.min(rest.len() - 1)]),
+            },
+        }
+        rest = rest.get(end + 1..).unwrap_or("");
+    }
+    out.push_str(rest);
+    out.trim_end().to_owned()
+}
+
+fn push_bind(out: &mut String, binds: &mut usize, dialect: Dialect) {
+    *binds += 1;
+    if dialect == Dialect::Postgres {
+        out.push('$');
+        out.push_str(&binds.to_string());
+    } else {
+        out.push('?');
+    }
+}
+
+fn without_comments(source: &str) -> String {
+    let lines = source.lines().filter(|line| !line.trim_start().starts_with("--"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIALECTS: [Dialect; 4] = [Dialect::Postgres, Dialect::MySql, Dialect::MariaDb, Dialect::Sqlite];
+
+    #[test]
+    fn binds_lists_and_fragments_are_rendered_for_each_dialect() {
+        let source =
+            "-- why?\nSELECT {name:key} FROM t WHERE a = ? AND b IN ({in}) AND c = ?\n{lock_skip:t}\n";
+        let rendered = DIALECTS.map(|dialect| render(source, Rendering { dialect, row_locks: true }, &[2]));
+        assert_eq!(
+            rendered,
+            [
+                "SELECT \"key\" FROM t WHERE a = $1 AND b IN ($2, $3) AND c = $4\nFOR NO KEY UPDATE OF t SKIP LOCKED",
+                "SELECT `key` FROM t WHERE a = ? AND b IN (?, ?) AND c = ?\nFOR UPDATE OF t SKIP LOCKED",
+                "SELECT `key` FROM t WHERE a = ? AND b IN (?, ?) AND c = ?\nFOR UPDATE SKIP LOCKED",
+                "SELECT \"key\" FROM t WHERE a = ? AND b IN (?, ?) AND c = ?",
+            ]
+        );
+    }
+
+    #[test]
+    fn without_row_locks_no_dialect_locks() {
+        for dialect in DIALECTS {
+            let text =
+                render("SELECT 1 {lock_nowait} {lock_skip:t}", Rendering { dialect, row_locks: false }, &[]);
+            assert_eq!(text, "SELECT 1");
+        }
+    }
+
+    #[test]
+    fn lists_are_padded_to_powers_of_two() {
+        assert_eq!([0, 1, 2, 3, 5, 8, 100].map(padded), [1, 1, 2, 4, 8, 8, 128]);
+    }
+
+    /// Reads every file under `sql/`: a misspelt fragment would otherwise show only when it runs.
+    #[test]
+    fn every_statement_renders_without_a_leftover_in_every_dialect() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
+        let mut seen = 0;
+        for table in fs_err::read_dir(root).unwrap() {
+            for file in fs_err::read_dir(table.unwrap().path()).unwrap() {
+                let path = file.unwrap().path();
+                let source = fs_err::read_to_string(&path).unwrap();
+                for dialect in DIALECTS {
+                    let text = render(&source, Rendering { dialect, row_locks: true }, &[2, 2]);
+                    assert!(!text.contains(['{', '}']), "{}: {text}", path.display());
+                }
+                seen += 1;
+            }
+        }
+        assert!(seen > 0);
+    }
+}

@@ -1,0 +1,78 @@
+//! What tests do to a database server: make and drop whole databases, and run SQL of their own.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use sqlx::{Connection as _, Executor as _, MySqlConnection, PgConnection, SqliteConnection};
+
+use crate::schema::ddl_statements;
+use crate::{DatabaseUrl, Dialect, Family};
+
+/// Runs statements outside any transaction, with values written into them.
+pub async fn execute(url: &str, statements: &[String]) -> Result<(), sqlx::Error> {
+    let family = DatabaseUrl::parse(url).map_err(|error| sqlx::Error::Configuration(error.into()))?.family;
+    for statement in statements {
+        let statement = sqlx::AssertSqlSafe(statement.clone());
+        match family {
+            Family::Postgres => PgConnection::connect(url).await?.execute(statement).await.map(drop)?,
+            Family::MySql => MySqlConnection::connect(url).await?.execute(statement).await.map(drop)?,
+            Family::Sqlite => SqliteConnection::connect(url).await?.execute(statement).await.map(drop)?,
+        }
+    }
+    Ok(())
+}
+
+/// Ends every connection to a database.
+pub async fn disconnect_everybody(server: &str, database: &str) -> Result<(), sqlx::Error> {
+    if server.starts_with("postgres") {
+        let mut connection = PgConnection::connect(server).await?;
+        let end = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1";
+        sqlx::query(end).bind(database).execute(&mut connection).await?;
+        return connection.close().await;
+    }
+    let mut connection = MySqlConnection::connect(server).await?;
+    let found =
+        sqlx::query_scalar("SELECT id FROM information_schema.processlist WHERE db = ?").bind(database);
+    let ids: Vec<i64> = found.fetch_all(&mut connection).await?;
+    for id in ids {
+        connection.execute(sqlx::AssertSqlSafe(format!("KILL CONNECTION {id}"))).await?;
+    }
+    connection.close().await
+}
+
+/// A name that changes with the schema: a database of that name has it as it is now.
+pub fn schema_fingerprint(dialect: Dialect) -> String {
+    let mut hasher = DefaultHasher::new();
+    ddl_statements(dialect).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// The statements that make the tables, as a JSON array.
+pub fn ddl_as_json(dialect: Dialect) -> String {
+    serde_json::Value::from(ddl_statements(dialect)).to_string()
+}
+
+/// Makes the template database `name` by `make`, which is given a name to make it under, unless it is there.
+/// Any number of processes may ask at once: one makes it, the others wait.
+pub async fn ensure_postgres_template<E: From<sqlx::Error>>(
+    server: &str,
+    name: &str,
+    make: impl AsyncFnOnce(&str) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut connection = PgConnection::connect(server).await?;
+    connection.execute("SELECT pg_advisory_lock(20261115)").await?;
+    let found = sqlx::query("SELECT 1 FROM pg_database WHERE datname = $1").bind(name);
+    if found.fetch_optional(&mut connection).await?.is_none() {
+        // Made under another name, so that a half-made one is never copied.
+        let unfinished = format!("{name}_unfinished");
+        for statement in
+            [format!("DROP DATABASE IF EXISTS {unfinished}"), format!("CREATE DATABASE {unfinished}")]
+        {
+            connection.execute(sqlx::AssertSqlSafe(statement)).await?;
+        }
+        make(&unfinished).await?;
+        let rename = format!("ALTER DATABASE {unfinished} RENAME TO {name}");
+        connection.execute(sqlx::AssertSqlSafe(rename)).await?;
+    }
+    // Closing the connection gives the lock back.
+    Ok(connection.close().await?)
+}

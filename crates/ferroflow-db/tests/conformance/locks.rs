@@ -1,0 +1,128 @@
+//! The locks by which schedulers share a database.
+
+use ferroflow_db::ScopedFutureExt as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferroflow_db::{Db, dag_run, pool};
+use ferroflow_model::state::RunState;
+use ferroflow_testkit::{Server, TestDb};
+use tokio::time::timeout;
+
+use crate::{Gate, NOW, add_running_runs, on_every_database};
+
+on_every_database!(
+    each_row_is_shown_to_one_of_two_transactions,
+    whoever_comes_second_to_the_pools_is_told_at_once,
+    without_row_locks_nobody_waits_or_is_turned_away,
+);
+
+/// Longer than any answer takes; a test that waits for a lock fails instead of hanging.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+async fn each_row_is_shown_to_one_of_two_transactions(server: Server) {
+    let database = TestDb::migrated(server).await;
+    let db = database.connect().await;
+    add_running_runs(&db, 5).await;
+
+    let gate = Arc::new(Gate::default());
+    let first = tokio::spawn({
+        let (db, gate) = (db.clone(), Arc::clone(&gate));
+        async move { claim_and_finish(&db, 2, &gate).await }
+    });
+    gate.reached().await;
+
+    // SQLite has one writer: the second transaction begins when the first has ended.
+    let second = if server == Server::Sqlite {
+        gate.open();
+        claim(&db, 5).await
+    } else {
+        let second = timeout(AT_ONCE, claim(&db, 5)).await.expect("the second does not wait for the first");
+        gate.open();
+        second
+    };
+    let first = first.await.unwrap();
+
+    assert_eq!((first.len(), second.len()), (2, 3));
+    assert!(first.iter().all(|id| !second.contains(id)), "{first:?} {second:?}");
+}
+
+async fn whoever_comes_second_to_the_pools_is_told_at_once(server: Server) {
+    let database = TestDb::migrated(server).await;
+    let db = database.connect().await;
+    let (first, gate) = hold_pools(&db).await;
+
+    if server == Server::Sqlite {
+        gate.open();
+        assert!(lock_pools(&db).await, "SQLite's second writer waits, and has the pools then");
+    } else {
+        let granted = timeout(AT_ONCE, lock_pools(&db)).await.expect("nobody waits for the pools");
+        assert!(!granted, "the first still holds them");
+        gate.open();
+    }
+    first.await.unwrap();
+    assert!(lock_pools(&db).await, "the first has given them back");
+}
+
+async fn without_row_locks_nobody_waits_or_is_turned_away(server: Server) {
+    let database = TestDb::migrated(server).await;
+    let options = ferroflow_db::Options { row_locks: false, ..database.options() };
+    let db = Db::connect(&options).await.unwrap();
+    if server == Server::Sqlite {
+        assert!(lock_pools(&db).await);
+        return;
+    }
+    let (first, gate) = hold_pools(&db).await;
+    assert!(timeout(AT_ONCE, lock_pools(&db)).await.expect("there is no lock to wait for"));
+    gate.open();
+    first.await.unwrap();
+}
+
+/// Another transaction that holds the pools until the gate is opened.
+async fn hold_pools(db: &Db) -> (tokio::task::JoinHandle<()>, Arc<Gate>) {
+    let gate = Arc::new(Gate::default());
+    let holder = tokio::spawn({
+        let (db, gate) = (db.clone(), Arc::clone(&gate));
+        async move {
+            let gate = &gate;
+            let held = db.transact(|tx| {
+                async move {
+                    assert!(pool::lock_all(tx).await?.is_some());
+                    gate.pass().await;
+                    Ok(())
+                }
+                .scope_boxed()
+            });
+            held.await.unwrap();
+        }
+    });
+    gate.reached().await;
+    (holder, gate)
+}
+
+async fn lock_pools(db: &Db) -> bool {
+    db.transact(|tx| async move { Ok(pool::lock_all(tx).await?.is_some()) }.scope_boxed()).await.unwrap()
+}
+
+async fn claim(db: &Db, limit: i64) -> Vec<i64> {
+    let claimed =
+        db.transact(|tx| async move { dag_run::claim_running(tx, limit).await }.scope_boxed()).await.unwrap();
+    claimed.into_iter().map(|run| run.id).collect()
+}
+
+/// Claims runs and ends them, and commits when the gate is opened.
+async fn claim_and_finish(db: &Db, limit: i64, gate: &Gate) -> Vec<i64> {
+    let claimed = db.transact(|tx| {
+        async move {
+            let claimed = dag_run::claim_running(tx, limit).await?;
+            let ids: Vec<i64> = claimed.into_iter().map(|run| run.id).collect();
+            for id in &ids {
+                assert!(dag_run::set_state(tx, *id, RunState::Running, RunState::Success, NOW).await?);
+            }
+            gate.pass().await;
+            Ok(ids)
+        }
+        .scope_boxed()
+    });
+    claimed.await.unwrap()
+}

@@ -1,0 +1,22 @@
+//! What tests need: a fresh database of each kind, and the real Airflow to compare with.
+//!
+//! The servers and the virtualenv come from `./test`, which tells where they are in `FERROFLOW_TEST_*`. A test
+//! that misses one fails and says so: nothing is skipped.
+
+#![expect(clippy::missing_panics_doc, reason = "what is for tests fails by panicking")]
+
+mod airflow;
+mod database;
+mod given;
+mod program;
+pub mod rows;
+
+pub use airflow::Airflow;
+pub use database::{Server, TestDb, creation};
+pub use given::given;
+pub use program::{Finished, Program, finish};
+
+/// A folder of the repository, from its root.
+pub fn repository(path: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
