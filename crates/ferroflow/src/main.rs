@@ -1,0 +1,81 @@
+//! Ferroflow: Apache Airflow's control plane.
+//!
+//! One binary. Each command is a file in `commands`; what they do is in the libraries.
+
+mod commands;
+mod session;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use ferroflow_config::Environment;
+
+use commands::{config, db, info, rotate_fernet_key, version};
+
+/// Apache Airflow's control plane, in Rust: works on the metadata database, DAG files and configuration of
+/// Airflow 3.3.2, in place of the official components or beside them.
+///
+/// Configuration is Airflow's own: airflow.cfg in AIRFLOW_HOME (default ~/airflow) and AIRFLOW__SECTION__KEY.
+/// With nothing configured, the database is SQLite, at ~/airflow/airflow.db.
+#[derive(Parser)]
+#[command(name = "ferroflow", disable_version_flag = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Show the configuration that is in effect, and where each value comes from
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Create, check and reset the metadata database
+    #[command(subcommand)]
+    Db(db::DbCommand),
+    /// Show what this installation is and uses: versions, paths, database
+    Info,
+    /// Encrypt all secrets in the database anew, with the first key of [core] fernet_key
+    ///
+    /// To change the key: set [core] fernet_key to the new key, a comma and the old key, run this, then drop the
+    /// old key.
+    RotateFernetKey,
+    /// Show the version, and the version of Airflow it stands in for
+    Version,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let environment = Environment::from_process();
+    let mut out = io::stdout().lock();
+    let outcome = match cli.command {
+        Command::Config(command) => config::run(&command, &environment, &mut out),
+        Command::Db(command) => db::run(&command, &environment, &mut out),
+        Command::Info => info::run(&environment, &mut out),
+        Command::RotateFernetKey => rotate_fernet_key::run(&environment, &mut out),
+        Command::Version => version::run(&mut out),
+    };
+    match outcome.and_then(|()| Ok(out.flush()?)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            drop(writeln!(io::stderr(), "error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// `ferroflow config list | head` is no failure.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}
