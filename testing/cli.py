@@ -1,0 +1,160 @@
+"""The command line of `./test`, and the story of one run."""
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from testing import checks, environment, guard, install, lock, record, servers, venv
+from testing.progress import Failure, say, step
+
+DESCRIPTION = """\
+Runs every check of this repository, as CI does: installs what is missing, starts throwaway
+database servers, then runs cargo fmt, cargo clippy, ruff and cargo test. It stops at the first
+step that fails.
+
+Missing system packages are installed with apt-get when run as root; otherwise they are listed.
+The official Airflow that the tests compare with goes to a virtualenv under .cache, so that later
+runs need no network.
+"""
+
+EPILOG = """\
+environment of the tests and of COMMAND:
+  FERROFLOW_TEST_VENV                 the virtualenv that holds the official Airflow
+  FERROFLOW_TEST_POSTGRES             URL of a PostgreSQL superuser, in the database "postgres"
+  FERROFLOW_TEST_POSTGRES_SOCKET_DIR  directory of that server's unix socket
+  FERROFLOW_TEST_MARIADB              URL of a MariaDB user with all privileges, without database
+  FERROFLOW_TEST_MARIADB_SOCKET       that server's unix socket
+  FERROFLOW_TEST_PGBOUNCER            URL of a PgBouncer (transaction pooling) in front of that
+                                      PostgreSQL, for a database name to be appended
+  Variables that would change what Airflow, Python or a database client does are removed.
+
+examples:
+  ./test
+  ./test -- cargo test -p ferroflow-db conformance
+  ./test --shell
+
+exit status: 0 all passed, 1 a step failed, 2 something is missing or wrongly called,
+128+N ended by signal N; with COMMAND, the exit status of COMMAND.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    work = _parse(arguments)
+    started = time.monotonic()
+
+    def told(run_dir: Path) -> int:
+        try:
+            return work(run_dir)
+        except Failure as failure:
+            say(f"./test: failed after {time.monotonic() - started:.0f} s: {failure}")
+            return failure.exit_code
+        except guard.Interrupted as interrupted:
+            say(f"./test: interrupted by {interrupted.signal.name}, cleaning up")
+            return 128 + interrupted.signal
+
+    return guard.run(told, cleanup=install.allow_services_again)
+
+
+def _parse(arguments: list[str]) -> Callable[[Path], int]:
+    own, command = arguments, None
+    if "--" in arguments:
+        split = arguments.index("--")
+        own, command = arguments[:split], arguments[split + 1 :]
+
+    parser = argparse.ArgumentParser(
+        prog="./test",
+        usage="./test [--record | --shell | --lock | -- COMMAND...]",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument(
+        "--record",
+        action="store_true",
+        help="run the testdata/**/record_*.py scripts, which record anew what official Airflow "
+        "does; fail, show the difference and leave the new files in place if any changed",
+    )
+    mode.add_argument(
+        "--shell",
+        action="store_true",
+        help="start a shell with the servers up and their environment set",
+    )
+    mode.add_argument(
+        "--lock",
+        action="store_true",
+        help="compile python/requirements.in to python/requirements.lock; versions already "
+        "locked stay unless requirements.in excludes them (delete the lock to renew all)",
+    )
+    parser.add_argument_group(
+        "COMMAND", "after --, a command to run with the servers up and their environment set"
+    )
+    options = parser.parse_args(own)
+
+    if command is not None:
+        if not command or options.record or options.shell or options.lock:
+            parser.error("-- takes a command and goes with no other flag")
+        return lambda run_dir: _run_command(run_dir, command)
+    if options.record:
+        return _record
+    if options.shell:
+        return lambda run_dir: _run_command(run_dir, [os.environ.get("SHELL") or "bash"])
+    if options.lock:
+        return _lock
+    return _test
+
+
+def _test(run_dir: Path) -> int:
+    started = time.monotonic()
+    with step("install"):
+        install.rust()
+        install.packages()
+        venv_dir = venv.ensure()
+        checks.fetch_crates()
+    with _servers(run_dir, venv_dir) as env:
+        for name, command in checks.COMMANDS:
+            with step(name):
+                checks.run(command, env, venv_dir)
+    say(f"./test: all passed in {time.monotonic() - started:.0f} s")
+    return 0
+
+
+def _record(run_dir: Path) -> int:
+    with step("install"):
+        install.packages()
+        venv_dir = venv.ensure()
+    with _servers(run_dir, venv_dir) as env, step("record"):
+        record.run(env, venv_dir)
+    say("./test: what is recorded is what official Airflow does")
+    return 0
+
+
+def _run_command(run_dir: Path, command: list[str]) -> int:
+    with step("install"):
+        install.packages()
+        venv_dir = venv.ensure()
+    with _servers(run_dir, venv_dir) as env:
+        return checks.run_interactively(command, env)
+
+
+def _lock(run_dir: Path) -> int:
+    with step("lock"):
+        install.packages()
+        lock.compile_requirements(run_dir)
+    return 0
+
+
+@contextmanager
+def _servers(run_dir: Path, venv_dir: Path) -> Iterator[dict[str, str]]:
+    with step("servers"):
+        running = servers.start(run_dir, venv_dir)
+    try:
+        yield environment.for_tests(running, venv_dir)
+    except Failure:
+        servers.ensure_alive(running)
+        raise
+    servers.ensure_alive(running)
