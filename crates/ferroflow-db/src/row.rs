@@ -63,7 +63,9 @@ impl Row {
 
     /// What is inside the envelopes of an ExtendedJSON column, which may hold nothing.
     pub(crate) fn extended_json(&self, name: &'static str) -> Result<Option<serde_json::Value>, Error> {
-        Ok(self.json(name)?.map(|json| extended_json::decode(&json.value())))
+        let Some(json) = self.json(name)? else { return Ok(None) };
+        let value = json.value().map_err(|error| Error::Column { column: name, source: error.into() })?;
+        Ok(Some(extended_json::decode(&value)))
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Json(String);
 
 /// A text that is not JSON.
 #[derive(Debug, thiserror::Error)]
-#[error("holds text that is not JSON")]
+#[error("holds text that is not JSON, or nested too deeply")]
 pub struct InvalidJson(#[source] serde_json::Error);
 
 impl Json {
@@ -45,11 +45,9 @@ impl Json {
         self.0
     }
 
-    /// Looks inside.
-    pub fn value(&self) -> Value {
-        // Nothing becomes a `Json` without having been parsed; only nesting deeper than serde_json follows
-        // could fail, and that was refused on the way in.
-        serde_json::from_str(&self.0).unwrap_or_default()
+    /// Looks inside. Fails on what is nested deeper than anybody means: 127 levels.
+    pub fn value(&self) -> Result<Value, InvalidJson> {
+        serde_json::from_str(&self.0).map_err(InvalidJson)
     }
 }
 
@@ -132,6 +130,14 @@ mod tests {
     fn text_is_kept_to_the_letter() {
         let text = r#"{"big": 123456789012345678901234567890, "x": 1.0}"#;
         assert_eq!(Json::from_text(text.to_owned()).unwrap().text(), text);
+    }
+
+    #[test]
+    fn nesting_without_end_is_kept_as_text_and_not_looked_into() {
+        let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+        let json = Json::from_text(deep.clone()).unwrap();
+        assert_eq!(json.text(), deep);
+        assert!(json.value().is_err());
     }
 
     #[test]

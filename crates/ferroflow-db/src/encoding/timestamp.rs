@@ -28,6 +28,8 @@ pub(crate) fn from_sqlite_text(text: &str) -> Result<Timestamp, jiff::Error> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -40,6 +42,20 @@ mod tests {
             assert_eq!(to_sqlite_text(time.parse().unwrap()), text);
         }
     }
+
+    proptest! {
+        /// SQLite compares them as text.
+        #[test]
+        fn sqlite_text_sorts_as_time_does_and_reads_back(seconds in prop::array::uniform2(YEARS_1_TO_9999), micros in 0..1_000_000) {
+            let [one, other] = seconds.map(|seconds| Timestamp::new(seconds, micros * 1000).unwrap());
+            prop_assert_eq!(one.cmp(&other), to_sqlite_text(one).cmp(&to_sqlite_text(other)));
+            prop_assert_eq!(from_sqlite_text(&to_sqlite_text(one)).unwrap(), one);
+            prop_assert_eq!(from_chrono(to_chrono(one)).unwrap(), one);
+        }
+    }
+
+    /// What Python's datetime can say, in seconds since 1970.
+    const YEARS_1_TO_9999: std::ops::Range<i64> = -62_135_596_800..253_402_300_800;
 
     #[test]
     fn both_forms_of_sqlite_text_are_read() {

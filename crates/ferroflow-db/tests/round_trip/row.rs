@@ -85,7 +85,7 @@ pub(crate) fn callback(callback: &Callback) -> Row {
     let mut row = row!(callback; id, fetch_method, bundle_name, state, output, priority_weight, created_at,
         trigger_id; sql_null: ; json_null: );
     row.insert("type".to_owned(), callback.callback_type.cell());
-    json(&mut row, "data", extended_json::decode(&callback.data.value()).cell(), false);
+    json(&mut row, "data", extended_json::decode(&callback.data.value().unwrap()).cell(), false);
     row
 }
 
