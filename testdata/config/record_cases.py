@@ -1,9 +1,10 @@
 """Record what the installed Airflow answers: to cases.json, lists.json and conversions.json.
 
-A case is a configuration file, some environment variables and the arguments of `airflow config`; the answer is
-recorded beside it as {"exit", "stdout", "warned"}. `@ROOT@` stands for a directory made for the case: it is HOME,
-and AIRFLOW_HOME is @ROOT@/airflow unless the case says otherwise. A case may say that ferroflow deliberately
-answers differently ("ferroflow": {"error" or "stdout", "because"}); that part is written by hand and kept.
+A case is a configuration file, some environment variables and the arguments of `airflow config`; the
+answer is recorded beside it as {"exit", "stdout", "warned"}. `@ROOT@` stands for a directory made for the
+case: it is HOME, and AIRFLOW_HOME is @ROOT@/airflow unless the case says otherwise. A case may say that
+ferroflow deliberately answers differently ("ferroflow": {"error" or "stdout", "because"}); that part is
+written by hand and kept.
 
 A conversion is a text and what Airflow's typed getters make of it; null where they refuse it.
 
@@ -53,7 +54,8 @@ def record(name: str, ask, check: bool, workers: int = 2) -> list[str]:
     if not check:
         path.write_text(after, encoding="utf-8")
         return []
-    return list(difflib.unified_diff(before.splitlines(), after.splitlines(), "recorded", name, lineterm="", n=8))
+    lines = before.splitlines(), after.splitlines()
+    return list(difflib.unified_diff(*lines, "recorded", name, lineterm="", n=8))
 
 
 def ask_airflow(case: dict) -> dict:

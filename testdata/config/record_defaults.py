@@ -32,7 +32,8 @@ def main() -> int:
         target.write_text(text, encoding="utf-8")
         return 0
     recorded = target.read_text(encoding="utf-8") if target.exists() else ""
-    diff = list(difflib.unified_diff(recorded.splitlines(), text.splitlines(), "recorded", "airflow", lineterm=""))
+    lines = recorded.splitlines(), text.splitlines()
+    diff = list(difflib.unified_diff(*lines, "recorded", "airflow", lineterm=""))
     print("\n".join(diff) or f"{target.name}: no drift")
     return 1 if diff else 0
 
@@ -95,7 +96,8 @@ def layer_of(conf, section: str, key: str) -> str:
     ]:
         if values.has_option(section, key):
             return layer
-    return "core" if key in conf._configuration_description.get(section, {}).get("options", {}) else "provider"
+    described = conf._configuration_description.get(section, {}).get("options", {})
+    return "core" if key in described else "provider"
 
 
 def render(document: dict) -> str:
@@ -115,7 +117,10 @@ def render(document: dict) -> str:
     )
     return (
         f'{{\n  "version": {line(document["version"])},\n'
-        + "".join(f'  "{name}": [\n{rows(document[name])}\n  ],\n' for name in ("renamed", "replaced_values", "choices"))
+        + "".join(
+            f'  "{name}": [\n{rows(document[name])}\n  ],\n'
+            for name in ("renamed", "replaced_values", "choices")
+        )
         + f'  "sections": {{\n{sections}\n  }}\n}}\n'
     )
 

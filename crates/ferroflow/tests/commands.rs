@@ -1,7 +1,5 @@
 //! What the commands print, and how they end.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
 use std::process::Stdio;
 
 use ferroflow_testkit::{Airflow, Program, Server, TestDb};
