@@ -27,6 +27,8 @@ environment of the tests and of COMMAND:
   FERROFLOW_TEST_POSTGRES_SOCKET_DIR  directory of that server's unix socket
   FERROFLOW_TEST_MARIADB              URL of a MariaDB user with all privileges, without database
   FERROFLOW_TEST_MARIADB_SOCKET       that server's unix socket
+  FERROFLOW_TEST_CERTIFICATES         directory with ca.pem, which vouches for both servers, and
+                                      other-ca.pem, which does not
   FERROFLOW_TEST_PGBOUNCER            URL of a PgBouncer (transaction pooling) in front of that
                                       PostgreSQL, for a database name to be appended
   Variables that would change what Airflow, Python or a database client does are removed.

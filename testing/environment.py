@@ -27,4 +27,5 @@ def for_tests(servers: Servers, venv_dir: Path) -> dict[str, str]:
         "FERROFLOW_TEST_MARIADB": servers.mariadb.url,
         "FERROFLOW_TEST_MARIADB_SOCKET": str(servers.mariadb.socket),
         "FERROFLOW_TEST_PGBOUNCER": servers.pgbouncer.url,
+        "FERROFLOW_TEST_CERTIFICATES": str(servers.certificates),
     }

@@ -16,6 +16,9 @@ from testing import guard, programs, venv
 from testing.progress import Failure, print_tail
 
 USER = "ferroflow"
+
+# The directory with certificates, within that of the run.
+CERTIFICATES = "certificates"
 HOST = "127.0.0.1"
 
 START_SECONDS = 90
@@ -55,6 +58,10 @@ class Server:
             os.chown(path, account.pw_uid, account.pw_gid)
         return path
 
+    def write_certificate(self) -> None:
+        for name in ("ca.pem", "server.pem", "server.key"):
+            self.write(name, (self.run_dir / CERTIFICATES / name).read_text())
+
     def prepare(self) -> list[str | Path] | None:
         """Writes what the server needs; returns the command that creates its data, if any."""
 
@@ -75,6 +82,7 @@ class Postgres(Server):
         return self.directory / "data"
 
     def prepare(self):
+        self.write_certificate()
         initdb = [programs.postgres_dir() / "initdb", "--pgdata", self.data, "--username", USER]
         initdb += ["--pwfile", self.write("password", self.password), "--auth=scram-sha-256"]
         return [*initdb, "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
@@ -85,6 +93,9 @@ class Postgres(Server):
             "port": self.port,
             "unix_socket_directories": self.directory,
             "max_connections": 300,
+            "ssl": "on",
+            "ssl_cert_file": self.directory / "server.pem",
+            "ssl_key_file": self.directory / "server.key",
             "timezone": "UTC",
             "log_timezone": "UTC",
             # Speed; what a crash of the machine would lose is of no worth.
@@ -111,6 +122,7 @@ class MariaDb(Server):
         return self.directory / "mariadb.sock"
 
     def prepare(self):
+        self.write_certificate()
         self.write(
             "users.sql",
             f"CREATE USER '{USER}'@'%' IDENTIFIED BY '{self.password}';\n"
@@ -139,6 +151,9 @@ tmpdir = {self.directory}
 bind-address = {HOST}
 port = {self.port}
 skip-name-resolve
+ssl-ca = {self.directory / "ca.pem"}
+ssl-cert = {self.directory / "server.pem"}
+ssl-key = {self.directory / "server.key"}
 max_connections = 300
 max_allowed_packet = 64M
 character-set-server = utf8mb4
@@ -202,6 +217,7 @@ class Servers:
     postgres: Postgres
     mariadb: MariaDb
     pgbouncer: PgBouncer
+    certificates: Path
 
     def __iter__(self) -> Iterator[Server]:
         return iter((self.postgres, self.mariadb, self.pgbouncer))
@@ -214,6 +230,7 @@ def start(run_dir: Path, venv_dir: Path) -> Servers:
         Postgres("postgres", run_dir, password),
         MariaDb("mariadb", run_dir, password),
         PgBouncer("pgbouncer", run_dir, password),
+        _make_certificates(run_dir, venv_dir),
     )
     servers.pgbouncer.postgres_port = servers.postgres.port
     deadline = time.monotonic() + START_SECONDS
@@ -232,6 +249,14 @@ def ensure_alive(servers: Servers) -> None:
         if server.process.poll() is not None:
             print_tail(server.log)
             raise Failure(f"{server.name} ended during the run")
+
+
+def _make_certificates(run_dir: Path, venv_dir: Path) -> Path:
+    directory = run_dir / CERTIFICATES
+    directory.mkdir()
+    script = Path(__file__).with_name("certificates.py")
+    subprocess.run([venv_dir / "bin" / "python", script, directory], check=True, env=venv.clean_environment())
+    return directory
 
 
 def _prepare(servers: Servers, deadline: float) -> None:

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use sqlx::{Connection as _, Executor as _, MySqlConnection, PgConnection, SqliteConnection};
 
 use crate::schema::ddl_statements;
-use crate::{DatabaseUrl, Dialect, Family};
+use crate::{DatabaseUrl, Db, Dialect, Error, Family, ScopedFutureExt as _};
 
 /// Runs statements outside any transaction, with values written into them.
 pub async fn execute(url: &str, statements: &[String]) -> Result<(), sqlx::Error> {
@@ -37,6 +37,28 @@ pub async fn disconnect_everybody(server: &str, database: &str) -> Result<(), sq
         connection.execute(sqlx::AssertSqlSafe(format!("KILL CONNECTION {id}"))).await?;
     }
     connection.close().await
+}
+
+/// Whether a connection to PostgreSQL or MySQL is encrypted.
+pub async fn is_encrypted(db: &Db) -> Result<bool, Error> {
+    let question = match db.dialect() {
+        Dialect::Postgres => {
+            "SELECT CAST(ssl AS text) AS answer FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
+        }
+        _ => {
+            "SELECT variable_value AS answer FROM information_schema.session_status \
+             WHERE variable_name = 'Ssl_version'"
+        }
+    };
+    db.transact(|tx| {
+        async move {
+            let rows = tx.fetch_text("asking for encryption", question, Vec::new()).await?;
+            let answer: String = rows.first().map_or(Ok(String::new()), |row| row.get("answer"))?;
+            Ok(!matches!(answer.as_str(), "" | "false"))
+        }
+        .scope_boxed()
+    })
+    .await
 }
 
 /// A name that changes with the schema: a database of that name has it as it is now.

@@ -70,6 +70,51 @@ async fn mariadb_is_reached_by_its_socket() {
     assert_eq!(schema::state(&db).await.unwrap(), State::Current);
 }
 
+/// The servers' certificate is for 127.0.0.1.
+#[tokio::test]
+async fn tls_is_used_and_certificates_are_checked_as_the_url_says() {
+    let certificates = given("CERTIFICATES");
+    let (ours, other) = (format!("{certificates}/ca.pem"), format!("{certificates}/other-ca.pem"));
+    let database = TestDb::empty(Server::Postgres).await;
+    for (query, expected) in [
+        ("sslmode=disable".to_owned(), Some(false)),
+        ("sslmode=require".to_owned(), Some(true)),
+        (format!("sslmode=verify-ca&sslrootcert={ours}"), Some(true)),
+        (format!("sslmode=verify-full&sslrootcert={ours}"), Some(true)),
+        (format!("sslmode=verify-full&sslrootcert={other}"), None),
+        (format!("sslmode=verify-ca&sslrootcert={other}"), None),
+    ] {
+        assert_tls(&format!("{}?{query}", database.url()), expected).await;
+    }
+    let by_name = database.url().replace("127.0.0.1", "localhost");
+    assert_tls(&format!("{by_name}?sslmode=verify-ca&sslrootcert={ours}"), Some(true)).await;
+    assert_tls(&format!("{by_name}?sslmode=verify-full&sslrootcert={ours}"), None).await;
+
+    let database = TestDb::empty(Server::MariaDb).await;
+    for (query, expected) in [
+        ("ssl_mode=DISABLED".to_owned(), Some(false)),
+        ("ssl_mode=REQUIRED".to_owned(), Some(true)),
+        (format!("ssl_mode=VERIFY_CA&ssl_ca={ours}"), Some(true)),
+        (format!("ssl_ca={ours}&ssl_verify_identity=true"), Some(true)),
+        (format!("ssl_ca={other}"), None),
+        (format!("ssl_mode=VERIFY_IDENTITY&ssl_ca={other}"), None),
+    ] {
+        assert_tls(&format!("{}?{query}", database.url()), expected).await;
+    }
+}
+
+/// Whether the connection is encrypted; `None` if there is none.
+async fn assert_tls(url: &str, expected: Option<bool>) {
+    let found = match Db::connect(&Options::new(url)).await {
+        Ok(db) => Some(ferroflow_db::testing::is_encrypted(&db).await.unwrap()),
+        Err(error) => {
+            assert!(error.to_string().contains("certificate"), "{url}: {error}");
+            None
+        }
+    };
+    assert_eq!(found, expected, "{url}");
+}
+
 /// A login of the server outlives its databases; the server is thrown away with all of them.
 #[tokio::test]
 async fn a_password_of_any_characters_is_decoded() {
