@@ -5,6 +5,7 @@
 mod locks;
 mod retries;
 mod routes;
+mod secrets;
 mod transactions;
 
 use ferroflow_db::ScopedFutureExt as _;
