@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from testing import checks, environment, guard, install, lock, record, servers, venv
+from testing import access, checks, environment, guard, install, lock, record, servers, venv
 from testing.progress import Failure, say, step
 
 DESCRIPTION = """\
@@ -16,6 +16,7 @@ database servers, then runs cargo fmt, cargo clippy, ruff and cargo test. It sto
 step that fails.
 
 Missing system packages are installed with apt-get when run as root; otherwise they are listed.
+Rust is never installed, only looked for.
 The official Airflow that the tests compare with goes to a virtualenv under .cache, so that later
 runs need no network.
 """
@@ -31,7 +32,8 @@ environment of the tests and of COMMAND:
                                       other-ca.pem, which does not
   FERROFLOW_TEST_PGBOUNCER            URL of a PgBouncer (transaction pooling) in front of that
                                       PostgreSQL, for a database name to be appended
-  Variables that would change what Airflow, Python or a database client does are removed.
+  Variables that would change what Airflow, Python or a database client does (AIRFLOW*, PYTHON*,
+  PG*, MYSQL_*, MARIADB_* and their like) are removed.
 
 examples:
   ./test
@@ -49,7 +51,7 @@ def main(arguments: list[str]) -> int:
 
     def told(run_dir: Path) -> int:
         try:
-            return work(run_dir)
+            return _explaining(work, run_dir)
         except Failure as failure:
             say(f"./test: failed after {time.monotonic() - started:.0f} s: {failure}")
             return failure.exit_code
@@ -58,6 +60,13 @@ def main(arguments: list[str]) -> int:
             return 128 + interrupted.signal
 
     return guard.run(told, cleanup=install.allow_services_again)
+
+
+def _explaining(work: Callable[[Path], int], run_dir: Path) -> int:
+    try:
+        return work(run_dir)
+    except PermissionError as error:
+        raise access.failure_of(error) or error from None
 
 
 def _parse(arguments: list[str]) -> Callable[[Path], int]:
@@ -89,8 +98,8 @@ def _parse(arguments: list[str]) -> Callable[[Path], int]:
     mode.add_argument(
         "--lock",
         action="store_true",
-        help="compile python/requirements.in to python/requirements.lock; versions already "
-        "locked stay unless requirements.in excludes them (delete the lock to renew all)",
+        help="compile each python/*requirements.in to the .lock beside it; versions already "
+        "locked stay unless the .in excludes them (delete the .lock to renew all)",
     )
     parser.add_argument_group(
         "COMMAND", "after --, a command to run with the servers up and their environment set"
@@ -114,8 +123,7 @@ def _test(run_dir: Path) -> int:
     started = time.monotonic()
     with step("install"):
         install.rust()
-        install.packages()
-        venv_dir = venv.ensure()
+        venv_dir = _install()
         checks.fetch_crates()
     with _servers(run_dir, venv_dir) as env:
         for name, command in checks.COMMANDS:
@@ -127,8 +135,7 @@ def _test(run_dir: Path) -> int:
 
 def _record(run_dir: Path) -> int:
     with step("install"):
-        install.packages()
-        venv_dir = venv.ensure()
+        venv_dir = _install()
     with _servers(run_dir, venv_dir) as env, step("record"):
         record.run(env, venv_dir)
     say("./test: what is recorded is what official Airflow does")
@@ -137,17 +144,25 @@ def _record(run_dir: Path) -> int:
 
 def _run_command(run_dir: Path, command: list[str]) -> int:
     with step("install"):
-        install.packages()
-        venv_dir = venv.ensure()
+        # The command is cargo, or a shell to call it in, nearly always.
+        install.rust()
+        venv_dir = _install()
     with _servers(run_dir, venv_dir) as env:
         return checks.run_interactively(command, env)
 
 
 def _lock(run_dir: Path) -> int:
     with step("lock"):
+        access.ensure()
         install.packages()
         lock.compile_requirements(run_dir)
     return 0
+
+
+def _install() -> Path:
+    access.ensure()
+    install.packages()
+    return venv.ensure()
 
 
 @contextmanager

@@ -1,26 +1,25 @@
-"""The environment that tests run in."""
+"""The environments that programs run in: the user's, without what would change what they do."""
 
-import re
+from __future__ import annotations
+
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from testing import venv
-from testing.servers import Servers
+if TYPE_CHECKING:
+    from testing.servers import Servers
 
-# What libpq and the clients modelled on it read for everything that a URL leaves open.
-LIBPQ_VARIABLE = re.compile(
-    "PG(HOST|HOSTADDR|PORT|DATABASE|USER|PASS(WORD|FILE)|SERVICE(FILE)?|OPTIONS|APPNAME|SSL.*"
-    "|REQUIRE.*|GSS.*|CHANNELBINDING|CONNECT_TIMEOUT|CLIENTENCODING|TARGETSESSIONATTRS"
-    "|DATESTYLE|TZ|GEQO|SYSCONFDIR)"
-)
+# What a virtualenv's Python would look outside of it for, or do otherwise, because of.
+PYTHON = ("PYTHON", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+# What Airflow and the database clients read for everything that a URL leaves open.
+CLIENTS = ("AIRFLOW", "_AIRFLOW", "PG", "MYSQL_", "LIBMYSQL_", "MARIADB_")
+
+# Has Python's name but is not Python's: by it pip finds the password of a package index.
+KEYRING = "PYTHON_KEYRING_BACKEND"
 
 
 def for_tests(servers: Servers, venv_dir: Path) -> dict[str, str]:
-    kept = {
-        name: value
-        for name, value in venv.clean_environment().items()
-        if not name.startswith("AIRFLOW") and not LIBPQ_VARIABLE.fullmatch(name)
-    }
-    return kept | {
+    return for_clients() | {
         "FERROFLOW_TEST_VENV": str(venv_dir),
         "FERROFLOW_TEST_POSTGRES": servers.postgres.url,
         "FERROFLOW_TEST_POSTGRES_SOCKET_DIR": str(servers.postgres.directory),
@@ -29,3 +28,17 @@ def for_tests(servers: Servers, venv_dir: Path) -> dict[str, str]:
         "FERROFLOW_TEST_PGBOUNCER": servers.pgbouncer.url,
         "FERROFLOW_TEST_CERTIFICATES": str(servers.certificates),
     }
+
+
+def for_clients() -> dict[str, str]:
+    return _without(PYTHON + CLIENTS)
+
+
+def for_pip() -> dict[str, str]:
+    """With what tells pip where packages are: its own variables, proxies, certificates."""
+    kept = {name: os.environ[name] for name in (KEYRING,) if name in os.environ}
+    return _without(PYTHON) | kept
+
+
+def _without(prefixes: tuple[str, ...]) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}

@@ -10,11 +10,15 @@ that everything a run ever started can be found as their descendant.
 - The worker is killed with SIGKILL: the watcher cleans up.
 - Both are: the kernel ends what the worker started directly, the servers above all. The next run
   removes the directory.
+
+What must not be ended half-way, apt-get, is the exception: it runs in a session of its own, and
+whoever cleans up waits for that session first.
 """
 
 import contextlib
 import ctypes
 import fcntl
+import mmap
 import os
 import shutil
 import signal
@@ -24,6 +28,8 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from testing import processes
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -64,7 +70,7 @@ def run(work: Callable[[Path], int], cleanup: Callable[[], None]) -> int:
     if worker == 0:
         _work(work, cleanup, run_dir, watcher)
 
-    _handle_signals(lambda number, _: _send(worker, number))
+    _handle_signals(lambda number, _: processes.send(worker, number))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     _, status = os.waitpid(worker, 0)
     _clean_up(cleanup, run_dir)
@@ -78,9 +84,11 @@ def spawn(
     *,
     death_signal: int = signal.SIGKILL,
     terminal: bool = False,
+    session: bool = False,
     **options,
 ) -> subprocess.Popen:
-    """Starts a process in a process group of its own, away from the terminal's Ctrl-C.
+    """Starts a process in a process group of its own, away from the terminal's Ctrl-C, or even in
+    a session of its own.
 
     It gets `death_signal` should the worker be killed. With `terminal`, it is given the terminal
     as a shell would, Ctrl-C included. Must be called in the main thread: `death_signal` is sent
@@ -93,7 +101,10 @@ def spawn(
         _prctl(_PR_SET_PDEATHSIG, death_signal)
         if os.getppid() != parent:
             os._exit(1)
-        os.setpgid(0, 0)
+        if session:
+            os.setsid()
+        else:
+            os.setpgid(0, 0)
         if terminal:
             _give_terminal_to(os.getpgrp())
 
@@ -118,6 +129,34 @@ def wait(process: subprocess.Popen) -> int:
     return process.returncode
 
 
+def run_ticking(command: Sequence[str | Path], tick: Callable[[], None], **options) -> int:
+    """Runs a command and calls `tick` about every second meanwhile."""
+    return _wait_ticking(spawn(command, **options), tick)
+
+
+def run_to_its_end(command: Sequence[str | Path], tick: Callable[..., None], **options) -> int:
+    """Runs a command that must not be ended half-way, and calls `tick` like `run_ticking`.
+
+    The first signal takes effect when the command has ended. A further one asks the command, by
+    SIGINT, to stop where it can; what the command started is sent nothing.
+    """
+    signals: list[int] = []
+    _handle_signals(lambda number, _: signals.append(number))
+    try:
+        process = spawn(command, death_signal=0, session=True, **options)
+        _session[:] = process.pid.to_bytes(len(_session), sys.byteorder)
+        code = _wait_ticking(process, _signals_told(process, signals, tick))
+        # One that ended by itself has waited for what it started.
+        if code >= 0:
+            _session[:] = bytes(len(_session))
+        _wait_for_session()
+    finally:
+        _handle_signals(_interrupt)
+    if signals:
+        _interrupt(signals[0], None)
+    return code
+
+
 def keep(process: subprocess.Popen, stop_signal: int) -> None:
     """Registers a server: it is ended last, and by the signal that ends it quickly."""
     _kept[process.pid] = process
@@ -138,6 +177,9 @@ def terminal_kept():
 
 _kept: dict[int, subprocess.Popen] = {}
 _stop_signals: dict[int, int] = {}
+
+# The session of `run_to_its_end`, or 0. Watcher and worker share this memory.
+_session = mmap.mmap(-1, 4)
 
 
 def _work(work, cleanup, run_dir: Path, watcher: int) -> None:
@@ -174,6 +216,37 @@ def _interrupt(number: int, _frame) -> None:
     raise Interrupted(number)
 
 
+def _wait_ticking(process: subprocess.Popen, tick: Callable[[], None]) -> int:
+    while process.poll() is None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=1)
+        tick()
+    return process.returncode
+
+
+def _signals_told(
+    process: subprocess.Popen, signals: list[int], tick: Callable[..., None]
+) -> Callable[[], None]:
+    """A `tick` that also tells of the signals that came since the last one, and acts on them.
+
+    Several within one tick count as one: `timeout` sends its signal twice.
+    """
+    name = Path(process.args[0]).name
+    told = 0
+
+    def tick_and_tell() -> None:
+        nonlocal told
+        if len(signals) == told or process.returncode is not None:
+            return tick()
+        first, told = told == 0, len(signals)
+        if first:
+            return tick(f"./test: interrupted; {name} must finish first (again: ask it to stop)")
+        processes.send(process.pid, signal.SIGINT)
+        return tick(f"./test: asked {name}, process {process.pid}, to stop where it can")
+
+    return tick_and_tell
+
+
 def _handle_signals(handler) -> None:
     for number in SIGNALS:
         # nohup's wish is respected.
@@ -183,31 +256,43 @@ def _handle_signals(handler) -> None:
 
 
 def _clean_up(cleanup: Callable[[], None], run_dir: Path) -> None:
+    _wait_for_session()
     _end_descendants()
     cleanup()
     shutil.rmtree(run_dir, ignore_errors=True)
 
 
+def _wait_for_session() -> None:
+    """Waits for what is left of `run_to_its_end` when its command, or the worker, was killed."""
+    number = int.from_bytes(_session, sys.byteorder)
+    if number and processes.has_session(number):
+        with contextlib.suppress(OSError):
+            print(f"./test: waiting for the processes of session {number} to finish", flush=True)
+        while processes.has_session(number):
+            time.sleep(0.1)
+    _session[:] = bytes(len(_session))
+
+
 def _end_descendants() -> None:
     """Ends the tests and what they started, then the servers, then whatever is still there."""
     servers = set(_stop_signals)
-    _end(lambda: _descendants(without=servers), signal.SIGTERM)
-    for pid in servers & set(_children().get(os.getpid(), ())):
-        _send(pid, _stop_signals[pid])
-    _wait_until_none(lambda: _descendants(), GRACE_SECONDS)
-    _end(lambda: _descendants(), signal.SIGKILL)
+    _end(lambda: processes.descendants(without=servers), signal.SIGTERM)
+    for pid in servers & set(processes.children_by_parent().get(os.getpid(), ())):
+        processes.send(pid, _stop_signals[pid])
+    _wait_until_none(processes.descendants, GRACE_SECONDS)
+    _end(processes.descendants, signal.SIGKILL)
 
 
 def _end(find: Callable[[], list[int]], number: int) -> None:
     for pid in find():
-        _send(pid, number)
+        processes.send(pid, number)
     if number != signal.SIGKILL:
         _wait_until_none(find, GRACE_SECONDS)
     # A process may fork between the look and the kill: look again until there is none.
     deadline = time.monotonic() + GRACE_SECONDS
     while (pids := find()) and time.monotonic() < deadline:
         for pid in pids:
-            _send(pid, signal.SIGKILL)
+            processes.send(pid, signal.SIGKILL)
         time.sleep(0.02)
 
 
@@ -215,41 +300,6 @@ def _wait_until_none(find: Callable[[], list[int]], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while find() and time.monotonic() < deadline:
         time.sleep(0.02)
-
-
-def _descendants(without: frozenset[int] | set[int] = frozenset()) -> list[int]:
-    """Every live process below this one, except those in or below `without`."""
-    _reap()
-    children = _children()
-    found, queue = [], [os.getpid()]
-    while queue:
-        for pid in children.get(queue.pop(), ()):
-            if pid not in without:
-                found.append(pid)
-                queue.append(pid)
-    return found
-
-
-def _reap() -> None:
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-
-
-def _children() -> dict[int, list[int]]:
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        # The name of a program, in parentheses, may hold anything: what follows it does not.
-        with contextlib.suppress(OSError, IndexError):
-            state, parent = stat.read_text(errors="replace").rpartition(")")[2].split()[:2]
-            if state not in "ZX":
-                children.setdefault(int(parent), []).append(int(stat.parent.name))
-    return children
-
-
-def _send(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, number)
 
 
 def _make_run_dir() -> tuple[Path, int]:

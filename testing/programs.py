@@ -8,6 +8,7 @@ from pathlib import Path
 
 OLDEST_POSTGRES = 13
 PREFERRED_POSTGRES = 15
+OLDEST_MARIADB = (10, 7)
 POSTGRES_DIRS = Path("/usr/lib/postgresql")
 
 MYSQL_LIBRARIES = ("mysqlclient", "mariadb", "libmariadb")
@@ -36,10 +37,21 @@ def postgres_dir() -> Path | None:
     if found and max(found) >= OLDEST_POSTGRES:
         return found[max(found)]
     on_path = which("postgres")
-    if on_path and _version(on_path)[0] >= OLDEST_POSTGRES:
+    if on_path and version(on_path)[0] >= OLDEST_POSTGRES:
         path = Path(on_path).resolve().parent
         return path if _has_postgres(path) else None
     return None
+
+
+def described(name: str) -> str | None:
+    """Which versions of a server program there are, for a message that says why none will do."""
+    paths = [*map(str, POSTGRES_DIRS.glob(f"*/bin/{name}")), which(name)]
+    texts = [f"{'.'.join(map(str, version(path)))} ({path})" for path in paths if path]
+    return ", ".join(texts) or None
+
+
+def has_mariadb() -> bool:
+    return all(map(which, MARIADB)) and version(which("mariadbd")) >= OLDEST_MARIADB
 
 
 def has_mysql_headers() -> bool:
@@ -51,14 +63,16 @@ def has_mysql_headers() -> bool:
 
 
 def pgbouncer_version() -> tuple[int, ...]:
-    return _version(which("pgbouncer"))
+    return version(which("pgbouncer"))
+
+
+def version(program: str) -> tuple[int, ...]:
+    """The version that a program tells of itself; (0,) if it tells none."""
+    text = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+    # After a blank: before the version may stand the path of the program, with any digits in it.
+    match = re.search(r"(?<=\s)\d+(\.\d+)*", text)
+    return tuple(map(int, match[0].split("."))) if match else (0,)
 
 
 def _has_postgres(path: Path) -> bool:
     return all(os.access(path / name, os.X_OK) for name in ("initdb", "postgres"))
-
-
-def _version(program: str) -> tuple[int, ...]:
-    text = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
-    match = re.search(r"\d+(\.\d+)*", text)
-    return tuple(map(int, match[0].split("."))) if match else (0,)

@@ -4,8 +4,9 @@ import contextlib
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from testing import guard
 from testing.paths import LOGS, ROOT
@@ -43,22 +44,26 @@ def step(name: str) -> Iterator[None]:
 
 
 def run_logged(
-    what: str, command: Sequence[str | Path], log_name: str, env: Mapping[str, str] | None = None
+    what: str,
+    command: Sequence[str | Path],
+    log_name: str,
+    env: Mapping[str, str] | None = None,
+    *,
+    to_its_end: bool = False,
 ) -> None:
-    """Runs a long command whose output only matters if it fails."""
-    LOGS.mkdir(parents=True, exist_ok=True)
+    """Runs a long command whose output only matters if it fails.
+
+    With `to_its_end`, an interrupt takes effect only after the command has ended by itself.
+    """
     log = LOGS / log_name
-    with log.open("ab") as output, _ticker(f"{what} (log: {log.relative_to(ROOT)})") as tick:
+    run = guard.run_to_its_end if to_its_end else guard.run_ticking
+    with _opened(log) as output, _ticker(f"{what} (log: {log.relative_to(ROOT)})") as tick:
         output.write(f"\n$ {' '.join(map(str, command))}\n".encode())
         output.flush()
-        process = guard.spawn(command, stdout=output, stderr=subprocess.STDOUT, env=env, cwd=ROOT)
-        while process.poll() is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=1)
-            tick()
-    if process.returncode != 0:
+        code = run(command, tick, stdout=output, stderr=subprocess.STDOUT, env=env, cwd=ROOT)
+    if code != 0:
         print_tail(log)
-        raise Failure(f"{what}: exit status {process.returncode}")
+        raise Failure(f"{what}: exit status {code}")
 
 
 def print_tail(log: Path) -> None:
@@ -69,15 +74,29 @@ def print_tail(log: Path) -> None:
     say("---")
 
 
+def _opened(log: Path) -> BinaryIO:
+    """Opens a log, anew if this run has not written to it yet: it would only grow."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    mode = "ab" if log in _begun else "wb"
+    _begun.add(log)
+    return log.open(mode)
+
+
+_begun: set[Path] = set()
+
+
 @contextlib.contextmanager
-def _ticker(line: str) -> Iterator:
+def _ticker(line: str) -> Iterator[Callable[[str], None]]:
+    """Yields what shows that time passes, and tells a text if there is one."""
     if not sys.stdout.isatty():
         say(f"    {line}")
-        yield lambda: None
+        yield lambda text="": say(text) if text else None
         return
     started = time.monotonic()
 
-    def tick() -> None:
+    def tick(text: str = "") -> None:
+        if text:
+            say(f"\n{text}")
         with contextlib.suppress(OSError):
             print(f"\r    {line} {time.monotonic() - started:.0f} s", end="", flush=True)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testing import guard, programs, venv
+from testing import environment, guard, programs
 from testing.progress import Failure, print_tail
 
 USER = "ferroflow"
@@ -254,8 +254,17 @@ def ensure_alive(servers: Servers) -> None:
 def _make_certificates(run_dir: Path, venv_dir: Path) -> Path:
     directory = run_dir / CERTIFICATES
     directory.mkdir()
-    script = Path(__file__).with_name("certificates.py")
-    subprocess.run([venv_dir / "bin" / "python", script, directory], check=True, env=venv.clean_environment())
+    log = run_dir / f"{CERTIFICATES}.log"
+    with log.open("wb") as output:
+        made = subprocess.run(
+            [venv_dir / "bin" / "python", Path(__file__).with_name("certificates.py"), directory],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment.for_clients(),
+        )
+    if made.returncode != 0:
+        print_tail(log)
+        raise Failure(f"certificates could not be made (exit status: {made.returncode})")
     return directory
 
 
@@ -311,11 +320,11 @@ def _wait_for_login(server: Server, venv_dir: Path, deadline: float) -> None:
                 [venv_dir / "bin" / "python", Path(__file__).with_name("login.py"), server.url],
                 capture_output=True,
                 text=True,
-                env=venv.clean_environment(),
+                env=environment.for_clients(),
             )
             if login.returncode == 0:
                 return
-            reason = login.stderr.strip().splitlines()[-1:] or ["login failed"]
+            reason = (login.stderr.strip().splitlines() or ["login failed"])[-1]
         time.sleep(0.05)
     print_tail(server.log)
     raise Failure(f"{server.name} did not start: {reason}")

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from testing.paths import CACHE, LOCK
-from testing.progress import run_logged
+from testing import environment
+from testing.paths import BUILD_LOCK, CACHE, CACHE_LOCK, LOCK
+from testing.progress import run_logged, say
 
 PREFIX = "venv-"
 COMPLETE = ".complete"
@@ -34,20 +35,11 @@ def ensure() -> Path:
     return path
 
 
-def clean_environment() -> dict[str, str]:
-    """The environment without what would make a virtualenv's Python look outside of it."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
-    }
-
-
 def _key() -> str:
     # A virtualenv cannot be moved: its scripts name its path.
     identity = (platform.python_implementation(), platform.python_version(), platform.machine())
     text = "\n".join((*identity, sys.base_prefix, str(CACHE)))
-    return hashlib.sha256(text.encode() + LOCK.read_bytes()).hexdigest()
+    return hashlib.sha256(text.encode() + BUILD_LOCK.read_bytes() + LOCK.read_bytes()).hexdigest()
 
 
 def _is_complete(path: Path, key: str) -> bool:
@@ -61,14 +53,17 @@ def _is_complete(path: Path, key: str) -> bool:
 
 def _build(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
-    env = clean_environment()
+    env = environment.for_pip()
     python = path / "bin" / "python"
     log = "venv.log"
     run_logged("creating the virtualenv", [sys.executable, "-m", "venv", path], log, env)
     pip = [python, "-m", "pip", "--disable-pip-version-check"]
+    install = [*pip, "install", "--no-input", "--require-hashes", "--no-deps"]
+    run_logged("installing what builds packages into it", [*install, "-r", BUILD_LOCK], log, env)
+    # Isolated builds would fetch whatever version of these is the newest.
     run_logged(
         "installing the official Airflow into it",
-        [*pip, "install", "--no-input", "--require-hashes", "--no-deps", "-r", LOCK],
+        [*install, "--no-build-isolation", "-r", LOCK],
         log,
         env,
     )
@@ -107,6 +102,18 @@ def _opened(directory: Path) -> Iterator[int]:
 def _cache_locked() -> Iterator[None]:
     """Two runs at once must not both install."""
     CACHE.mkdir(exist_ok=True)
-    with (CACHE / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    # Not truncated before it is locked: it names the one who holds it.
+    with CACHE_LOCK.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"    waiting for another ./test to prepare .cache: {_holder()}")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.truncate(0)
+        file.write(f"process {os.getpid()}")
+        file.flush()
         yield
+
+
+def _holder() -> str:
+    return CACHE_LOCK.read_text(errors="replace") or "process unknown"

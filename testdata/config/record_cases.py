@@ -10,6 +10,7 @@ A conversion is a text and what Airflow's typed getters make of it; null where t
 
     <venv>/bin/python testdata/config/record_cases.py            # write
     <venv>/bin/python testdata/config/record_cases.py --check    # compare, exit 1 on drift
+    <venv>/bin/python testdata/config/record_cases.py --new      # write, only cases without an answer
 """
 
 import difflib
@@ -36,19 +37,22 @@ GETTERS = {"boolean": "getboolean", "integer": "getint", "float": "getfloat", "l
 
 def main() -> int:
     check = "--check" in sys.argv[1:]
-    drift = record("conversions.json", convert, check, workers=1)  # it sets variables of this process
-    drift += record("cases.json", ask_airflow, check)
-    drift += record("lists.json", ask_airflow, check)
+    only_new = "--new" in sys.argv[1:]
+    # One after the other, since it sets variables of this process.
+    drift = record("conversions.json", convert, check, only_new, workers=1)
+    drift += record("cases.json", ask_airflow, check, only_new)
+    drift += record("lists.json", ask_airflow, check, only_new)
     print("\n".join(drift) or "no drift" if check else "recorded")
     return 1 if drift else 0
 
 
-def record(name: str, ask, check: bool, workers: int = 2) -> list[str]:
+def record(name: str, ask, check: bool, only_new: bool, workers: int = 2) -> list[str]:
     path = HERE / name
     before = path.read_text(encoding="utf-8")
     cases = json.loads(before)
+    asked = [case for case in cases if not (only_new and "airflow" in case)]
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        for case, answer in zip(cases, pool.map(ask, cases), strict=True):
+        for case, answer in zip(asked, pool.map(ask, asked), strict=True):
             case["airflow"] = answer
     after = json.dumps(cases, indent=1, ensure_ascii=False) + "\n"
     if not check:

@@ -1,7 +1,7 @@
 """Record the facts about every configuration option of the installed Airflow.
 
-Writes crates/ferroflow-config/defaults/airflow-<version>.json: for each option its default, type, whether it
-is sensitive and which layer of Airflow's defaults it comes from, plus the renames, replaced values and closed
+Writes crates/ferroflow-config/defaults/airflow-<version>.json: for each option its default, whether it is
+sensitive and which layer of Airflow's defaults it comes from, plus the renames, replaced values and closed
 sets of choices that Airflow keeps in code. Facts only: descriptions and examples are left out.
 
     <venv>/bin/python testdata/config/record_defaults.py            # write
@@ -25,7 +25,7 @@ def main() -> int:
         import airflow
         from airflow import configuration
 
-        text = render(facts(configuration, home, airflow.__version__))
+        text = render(facts(configuration, home))
         target = DEFAULTS_DIR / f"airflow-{airflow.__version__}.json"
     if "--check" not in sys.argv[1:]:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -44,10 +44,9 @@ def isolate_from_the_callers_configuration(home: str) -> None:
     os.environ["AIRFLOW_HOME"] = home
 
 
-def facts(configuration, home: str, version: str) -> dict:
+def facts(configuration, home: str) -> dict:
     conf = configuration.conf
     return {
-        "version": version,
         "renamed": [
             [section, key, old_section, old_key, since]
             for (section, key), (old_section, old_key, since) in conf.deprecated_options.items()
@@ -76,14 +75,11 @@ def option_facts(configuration, home: str, section: str, key: str, option: dict)
         fact["default"] = default.replace(home, "{AIRFLOW_HOME}")
         if default == configuration.SECRET_KEY:
             fact["default"] = "{SECRET_KEY}"
-    fact["type"] = option.get("type", "string")
     layer = layer_of(conf, section, key)
     if layer != "core":
         fact["layer"] = layer
     if option.get("sensitive"):
         fact["sensitive"] = True
-    if option.get("version_deprecated"):
-        fact["deprecated_since"] = option["version_deprecated"]
     return fact
 
 
@@ -116,7 +112,7 @@ def render(document: dict) -> str:
         for section, options in document["sections"].items()
     )
     return (
-        f'{{\n  "version": {line(document["version"])},\n'
+        "{\n"
         + "".join(
             f'  "{name}": [\n{rows(document[name])}\n  ],\n'
             for name in ("renamed", "replaced_values", "choices")

@@ -26,7 +26,6 @@ pub struct Configuration {
 impl Configuration {
     /// Reads `airflow.cfg`, if there is one. Runs no commands: those run when their option is asked for.
     pub fn load(environment: &Environment) -> Result<Self, Error> {
-        check_variables(environment)?;
         let path = environment.airflow_config()?;
         let mut configuration = Self {
             airflow_home: environment.airflow_home()?,
@@ -52,6 +51,11 @@ impl Configuration {
     /// Path of the configuration file, whether it exists or not.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The file that `AIRFLOW_CONFIG` names, if it is not there.
+    pub(crate) fn missing_file(&self) -> Option<&Path> {
+        (self.environment.is_set("AIRFLOW_CONFIG") && !self.path.exists()).then_some(&self.path)
     }
 
     /// An option's value; `None` if it is not configured and has no default.
@@ -141,7 +145,7 @@ impl Configuration {
 
     fn variable_value(&self, name: &Name, _form: Form) -> Result<Option<Found>, Error> {
         let variable = name.variable();
-        if let Some(text) = self.environment.var(&variable) {
+        if let Some(text) = self.environment.text(&variable)? {
             let text = self.environment.expand(text, &variable)?;
             return Ok(Some(Found { text, source: Source::Variable(variable) }));
         }
@@ -149,12 +153,12 @@ impl Configuration {
             return Ok(None);
         }
         let command_variable = format!("{variable}_CMD");
-        if let Some(command) = self.environment.var(&command_variable) {
+        if let Some(command) = self.environment.text(&command_variable)? {
             let text = self.run(command, &command_variable)?;
             return Ok(Some(Found { text, source: Source::VariableCommand(command_variable) }));
         }
         let secret_variable = format!("{variable}_SECRET");
-        match self.environment.var(&secret_variable) {
+        match self.environment.text(&secret_variable)? {
             Some(_) => self.refuse_secret(secret_variable, name),
             None => Ok(None),
         }
@@ -259,17 +263,6 @@ pub(crate) enum Form {
 pub(crate) struct Found {
     pub(crate) text: String,
     pub(crate) source: Source,
-}
-
-/// A variable that is not UTF-8 would otherwise count as unset, and a default be used in its place.
-fn check_variables(environment: &Environment) -> Result<(), Error> {
-    for (name, value) in environment.vars() {
-        let lossy = name.to_string_lossy();
-        if lossy.starts_with("AIRFLOW_") && (name.to_str().is_none() || value.to_str().is_none()) {
-            return Err(Error::VariableNotUtf8 { name: lossy.into_owned() });
-        }
-    }
-    Ok(())
 }
 
 fn read_file(path: &Path) -> Result<Ini, Error> {

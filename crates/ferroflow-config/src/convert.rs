@@ -52,3 +52,45 @@ fn without_underscores(text: &str) -> Option<String> {
     }
     Some(joined)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Conversion {
+        text: String,
+        /// Why Airflow's numbers are none here.
+        ferroflow: Option<serde_json::Value>,
+        airflow: Converted,
+    }
+
+    #[derive(Deserialize)]
+    struct Converted {
+        boolean: Option<bool>,
+        integer: Option<i64>,
+        float: Option<String>,
+        list: Vec<String>,
+    }
+
+    /// Replays what Airflow 3.3.2 answered (see `testdata/config/record_cases.py`).
+    #[test]
+    fn conversions_are_airflows() {
+        let recorded = include_str!("../../../testdata/config/conversions.json");
+        for Conversion { text, ferroflow, airflow } in
+            serde_json::from_str::<Vec<Conversion>>(recorded).unwrap()
+        {
+            if let Some(because) = ferroflow {
+                assert_eq!((float(&text), integer(&text)), (None, None), "{text:?}: {because}");
+                continue;
+            }
+            assert_eq!(boolean(&text), airflow.boolean, "{text:?} as a boolean");
+            assert_eq!(integer(&text), airflow.integer, "{text:?} as an integer");
+            assert_eq!(list(&text), airflow.list, "{text:?} as a list");
+            let expected = airflow.float.map(|float| float.parse::<f64>().unwrap());
+            assert_eq!(float(&text).map(f64::to_bits), expected.map(f64::to_bits), "{text:?} as a float");
+        }
+    }
+}

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// Environment variables, home directory and current directory.
+/// Environment variables, home directories and current directory.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
     home_dir: Option<PathBuf>,
+    user_homes: BTreeMap<String, String>,
     current_dir: PathBuf,
 }
 
@@ -22,6 +23,7 @@ impl Environment {
         Self {
             variables: std::env::vars_os().collect(),
             home_dir: std::env::home_dir(),
+            user_homes: user_homes(&fs_err::read("/etc/passwd").unwrap_or_default()),
             current_dir: std::env::current_dir().unwrap_or_default(),
         }
     }
@@ -35,6 +37,13 @@ impl Environment {
     #[must_use]
     pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// The same with a user whose home directory `~name` stands for.
+    #[must_use]
+    pub fn with_user_home(mut self, name: impl Into<String>, home: impl Into<String>) -> Self {
+        self.user_homes.insert(name.into(), home.into());
         self
     }
 
@@ -55,19 +64,32 @@ impl Environment {
 
     /// Airflow's home: `AIRFLOW_HOME`, or `~/airflow`.
     pub fn airflow_home(&self) -> Result<String, Error> {
-        self.expand(self.var("AIRFLOW_HOME").unwrap_or("~/airflow"), "AIRFLOW_HOME")
+        self.expand(self.text("AIRFLOW_HOME")?.unwrap_or("~/airflow"), "AIRFLOW_HOME")
     }
 
     /// Path of the configuration file: `AIRFLOW_CONFIG`, or `airflow.cfg` in Airflow's home.
     pub fn airflow_config(&self) -> Result<PathBuf, Error> {
-        let path = match self.var("AIRFLOW_CONFIG") {
+        let path = match self.text("AIRFLOW_CONFIG")? {
             Some(path) => PathBuf::from(self.expand(path, "AIRFLOW_CONFIG")?),
             None => Path::new(&self.airflow_home()?).join("airflow.cfg"),
         };
         Ok(self.current_dir.join(path))
     }
 
-    /// Replaces `$NAME`, `${NAME}` and a leading `~` until nothing changes any more, as Airflow does.
+    /// A variable's value, for what must not fall back to something else if it is not UTF-8.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Error> {
+        match self.variables.get(OsStr::new(name)).map(|value| value.to_str()) {
+            Some(None) => Err(Error::VariableNotUtf8 { name: name.to_owned() }),
+            value => Ok(value.flatten()),
+        }
+    }
+
+    /// Whether the variable is there, whatever it holds.
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.variables.contains_key(OsStr::new(name))
+    }
+
+    /// Replaces `$NAME`, `${NAME}` and a leading `~` or `~user` until nothing changes any more, as Airflow does.
     ///
     /// Names that are not set stay as they are. `place` is named in the error if there is no end to it.
     pub(crate) fn expand(&self, text: &str, place: &str) -> Result<String, Error> {
@@ -101,11 +123,15 @@ impl Environment {
     }
 
     fn expand_home(&self, text: &str) -> String {
-        let Some(rest) = text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'))
-        else {
+        let Some(after) = text.strip_prefix('~') else {
             return text.to_owned();
         };
-        let home = self.var("HOME").or_else(|| self.home_dir.as_deref().and_then(Path::to_str));
+        let (user, rest) = after.split_at(after.find('/').unwrap_or(after.len()));
+        let home = if user.is_empty() {
+            self.var("HOME").or_else(|| self.home_dir.as_deref().and_then(Path::to_str))
+        } else {
+            self.user_homes.get(user).map(String::as_str)
+        };
         match home {
             Some(home) => {
                 let path = format!("{}{rest}", home.trim_end_matches('/'));
@@ -125,6 +151,21 @@ impl fmt::Debug for Environment {
             .field("current_dir", &self.current_dir)
             .finish_non_exhaustive()
     }
+}
+
+/// The users of a file like `/etc/passwd` and their home directories.
+///
+/// Python asks the C library, and that perhaps LDAP and the like. Calling it takes unsafe code, so other sources
+/// than the file are not asked: whoever is not in it is unknown, and `~user` stays as it is.
+fn user_homes(passwd: &[u8]) -> BTreeMap<String, String> {
+    let mut homes = BTreeMap::new();
+    for line in passwd.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok()) {
+        let mut fields = line.split(':');
+        if let (Some(name), Some(home)) = (fields.next(), fields.nth(4)) {
+            homes.entry(name.to_owned()).or_insert_with(|| home.to_owned());
+        }
+    }
+    homes
 }
 
 /// Splits off the reference at the start of `text` (which starts with `$`): the whole of it, and the name in it.
@@ -154,7 +195,12 @@ mod tests {
     #[test_case("$C" => "/home/me/1"; "nested")]
     #[test_case("~" => "/home/me")]
     #[test_case("~/x" => "/home/me/x")]
-    #[test_case("~someone/x" => "~someone/x")]
+    #[test_case("~someone/x" => "/home/some/x")]
+    #[test_case("~someone" => "/home/some")]
+    #[test_case("~root" => "/")]
+    #[test_case("~root/x" => "/x")]
+    #[test_case("~$WHO/x" => "/home/some/x")]
+    #[test_case("~nobody/x" => "~nobody/x"; "unknown user")]
     #[test_case("x/~" => "x/~")]
     #[test_case("ü$Aü" => "ü1ü")]
     fn expands(text: &str) -> String {
@@ -162,7 +208,10 @@ mod tests {
             .with("HOME", "/home/me/")
             .with("A", "1")
             .with("B", "~/$A")
-            .with("C", "$B");
+            .with("C", "$B")
+            .with("WHO", "someone")
+            .with_user_home("someone", "/home/some/")
+            .with_user_home("root", "/");
         environment.expand(text, "test").unwrap()
     }
 
@@ -174,6 +223,27 @@ mod tests {
             error.to_string(),
             "AIRFLOW__CORE__EXECUTOR: its environment variables refer to themselves"
         );
+    }
+
+    #[test]
+    fn airflow_home_and_config_may_name_a_user() {
+        let environment = Environment::empty("/now")
+            .with("AIRFLOW_HOME", "~someone/airflow")
+            .with_user_home("someone", "/home/some");
+        assert_eq!(environment.airflow_home().unwrap(), "/home/some/airflow");
+        assert_eq!(environment.airflow_config().unwrap(), Path::new("/home/some/airflow/airflow.cfg"));
+        let environment = environment.with("AIRFLOW_CONFIG", "~someone/my.cfg");
+        assert_eq!(environment.airflow_config().unwrap(), Path::new("/home/some/my.cfg"));
+    }
+
+    #[test]
+    fn users_are_those_of_the_file() {
+        let homes = user_homes(
+            b"root:x:0:0:root:/root:/bin/sh\n# none\n+\nshort:x:1\n\xff:x:4:4::/odd:\n\
+              me:x:2:2::/home/me:\nme:x:3:3::/other:\n",
+        );
+        let known = [("me", "/home/me"), ("root", "/root")];
+        assert_eq!(homes, known.map(|(name, home)| (name.to_owned(), home.to_owned())).into());
     }
 
     #[test]

@@ -33,10 +33,10 @@ pub enum Error {
         /// Every line that is wrong.
         problems: Vec<LineProblem>,
     },
-    /// An environment variable that configures something is not UTF-8.
+    /// An environment variable that is asked for is not UTF-8.
     #[error("the environment variable {name} is not valid UTF-8; set it again or unset it")]
     VariableNotUtf8 {
-        /// The variable, with wrong bytes replaced.
+        /// The variable.
         name: String,
     },
     /// A `%` in a value of the file means nothing.

@@ -20,6 +20,7 @@ pub(crate) static FACTS: LazyLock<Facts> = LazyLock::new(|| {
 
 /// All tables.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Facts {
     pub(crate) renamed: Vec<Rename>,
     replaced_values: Vec<ReplacedValue>,
@@ -32,6 +33,7 @@ type Sections = IndexMap<String, IndexMap<String, OptionFacts>>;
 
 /// One option.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct OptionFacts {
     /// `{AIRFLOW_HOME}` stands for Airflow's home, `{SECRET_KEY}` for a key that every process makes for itself.
     pub(crate) default: Option<String>,

@@ -40,7 +40,12 @@ fn append<'a>(
             let value = lookup(name).ok_or_else(|| {
                 format!("%({name})s refers to an option that is neither in this section of the file nor in [DEFAULT]")
             })?;
-            append(result, value, lookup, depth + 1)?;
+            // As in Python, plain text ends a chain without being a link of it.
+            if value.contains('%') {
+                append(result, value, lookup, depth + 1)?;
+            } else {
+                result.push_str(value);
+            }
             rest = remainder;
         } else {
             return Err("a percent sign has to be followed by another or by (name)s".to_owned());

@@ -27,12 +27,12 @@ mod facts;
 mod ini;
 mod interpolation;
 mod listing;
+mod python_json;
 mod rule;
 mod secret;
 pub mod sections;
 mod settings;
 mod suggest;
-mod typed;
 mod value;
 mod warning;
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::configuration::{Configuration, Form};
 use crate::error::Error;
 use crate::facts::{FACTS, Layer, Name};
+use crate::python_json;
 use crate::suggest;
 
 /// What to list, and what to say of each option.
@@ -95,11 +96,12 @@ impl Listing {
         match value {
             None => push_line(text, format_args!("# {option} = ")),
             Some(value) if self.comment_out_everything || self.defaults => {
-                let lines: Vec<&str> = value.lines().collect();
-                push_line(text, format_args!("# {option} = {}", lines.join("\n# ")));
+                push_line(text, format_args!("# {option} = {}", split_lines(&value).join("\n# ")));
             }
             Some(value) => {
-                let value = if value.contains('\n') { indented_json(&value).unwrap_or(value) } else { value };
+                let json = value.contains('\n').then(|| python_json::indented(&value)).flatten();
+                // Lines that are set in continue the option's value.
+                let value = json.map_or(value, |json| json.replace('\n', "\n    "));
                 push_line(text, format_args!("{option} = {value}"));
             }
         }
@@ -127,7 +129,11 @@ fn upgraded(configuration: &Configuration, name: &Name) -> Option<String> {
 fn source(configuration: &Configuration, name: &Name) -> Option<&'static str> {
     let configured = |key: &str| {
         let variable = format!("AIRFLOW__{}__{}", name.section.to_uppercase(), key.to_uppercase());
-        let in_variables = !name.section.contains('.') && configuration.environment.var(&variable).is_some();
+        // Airflow takes section and key from the variable's name, in lower case and with no dot in them.
+        let is_named = name.section.to_lowercase() == name.section
+            && key.to_lowercase() == key
+            && !name.section.contains('.');
+        let in_variables = is_named && configuration.environment.is_set(&variable);
         let in_file = configuration.file.get(&name.section, key).is_some();
         (in_variables, in_file)
     };
@@ -161,32 +167,23 @@ fn former_name_is_configured(configuration: &Configuration, name: &Name) -> bool
         ["", "_cmd", "_secret"].iter().any(|suffix| {
             let key = format!("{}{suffix}", former.key);
             let variable = Name::new(&former.section, &key).variable();
-            configuration.environment.var(&variable).is_some()
+            configuration.environment.is_set(&variable)
                 || configuration.file.get(&former.section, &key).is_some()
         })
     })
 }
 
-/// JSON written as Python writes it with an indentation, set in so that it continues an option's value.
-fn indented_json(text: &str) -> Option<String> {
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
-    let mut bytes = Vec::new();
-    let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
-    serde::Serialize::serialize(&value, &mut serde_json::Serializer::with_formatter(&mut bytes, formatter))
-        .ok()?;
-    Some(in_ascii(&String::from_utf8(bytes).ok()?).replace('\n', "\n    "))
-}
-
-fn in_ascii(text: &str) -> String {
-    let mut ascii = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_ascii() {
-            ascii.push(c);
-            continue;
-        }
-        for unit in c.encode_utf16(&mut [0; 2]) {
-            let _ = write!(ascii, "\\u{unit:04x}");
-        }
+/// Splits like Python's `str.splitlines`, which knows more ends of lines than `\n`.
+fn split_lines(text: &str) -> Vec<&str> {
+    const ENDS: [char; 10] =
+        ['\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}'];
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (line, after) = rest.split_at(rest.find(ENDS).unwrap_or(rest.len()));
+        lines.push(line);
+        let after_crlf = after.strip_prefix("\r\n");
+        rest = after_crlf.or_else(|| after.strip_prefix(ENDS)).unwrap_or_default();
     }
-    ascii
+    lines
 }

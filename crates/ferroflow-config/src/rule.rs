@@ -128,7 +128,7 @@ impl Rule<bool> for Flag {
     }
 }
 
-/// A whole number, as large as its type allows.
+/// A whole number that is not less than a bound.
 pub(crate) struct Whole<N>(i64, PhantomData<N>);
 
 /// A whole number that is not less than `least`.
@@ -136,13 +136,57 @@ pub(crate) fn at_least<N>(least: i64) -> Whole<N> {
     Whole(least, PhantomData)
 }
 
-impl<N: TryFrom<i64>> Rule<N> for Whole<N> {
+impl<N: Integer> Rule<N> for Whole<N> {
     fn parse(&self, text: &str) -> Result<N, String> {
-        let number = convert::integer(text).filter(|number| *number >= self.0);
-        number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| match self.0 {
-            i64::MIN => "a whole number".to_owned(),
-            least => format!("a whole number, {least} or more"),
+        convert::integer(text).filter(|number| *number >= self.0).map(N::nearest).ok_or_else(|| {
+            if self.0 == i64::MIN {
+                "a whole number".to_owned()
+            } else {
+                format!("a whole number, {} or more", self.0)
+            }
         })
+    }
+}
+
+/// A whole number; `None` if it is 0 or less, which to Airflow means off or without limit.
+pub(crate) struct Positive<N>(PhantomData<N>);
+
+impl<N> Positive<N> {
+    pub(crate) fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<N: Integer> Rule<Option<N>> for Positive<N> {
+    fn parse(&self, text: &str) -> Result<Option<N>, String> {
+        let number = convert::integer(text).ok_or("a whole number; 0 or less means off")?;
+        Ok((number > 0).then(|| N::nearest(number)))
+    }
+}
+
+/// A type of numbers.
+///
+/// Python's are without limit, and people write `9999999999` for "no limit": the largest that there is means the
+/// same.
+pub(crate) trait Integer: Sized {
+    fn nearest(number: i64) -> Self;
+}
+
+macro_rules! integers {
+    ($($type:ty),*) => {
+        $(impl Integer for $type {
+            fn nearest(number: i64) -> Self {
+                Self::try_from(number).unwrap_or(if number < 0 { Self::MIN } else { Self::MAX })
+            }
+        })*
+    };
+}
+
+integers!(i32, u32, u64);
+
+impl Integer for i64 {
+    fn nearest(number: i64) -> Self {
+        number
     }
 }
 
@@ -174,10 +218,51 @@ pub(crate) struct Seconds;
 
 impl Rule<Duration> for Seconds {
     fn parse(&self, text: &str) -> Result<Duration, String> {
-        convert::float(text)
-            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-            .ok_or_else(|| "a number of seconds, 0 or more".to_owned())
+        convert::float(text).and_then(span).ok_or_else(|| "a number of seconds, 0 or more".to_owned())
     }
+}
+
+/// A span of time given in milliseconds, with or without a fraction.
+pub(crate) struct Milliseconds;
+
+impl Rule<Duration> for Milliseconds {
+    fn parse(&self, text: &str) -> Result<Duration, String> {
+        convert::float(text)
+            .and_then(|milliseconds| span(milliseconds / 1000.0))
+            .ok_or_else(|| "a number of milliseconds, 0 or more".to_owned())
+    }
+}
+
+/// Whole seconds; 0 or less means off.
+pub(crate) struct WholeSecondsOrOff;
+
+impl Rule<Option<Duration>> for WholeSecondsOrOff {
+    fn parse(&self, text: &str) -> Result<Option<Duration>, String> {
+        let seconds = convert::integer(text).ok_or("a whole number of seconds; 0 or less means off")?;
+        Ok(u64::try_from(seconds).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs))
+    }
+}
+
+/// Seconds, with or without a fraction; 0 or less means off.
+pub(crate) struct SecondsOrOff;
+
+impl Rule<Option<Duration>> for SecondsOrOff {
+    fn parse(&self, text: &str) -> Result<Option<Duration>, String> {
+        const EXPECTED: &str = "a number of seconds; 0 or less means off";
+        let seconds = convert::float(text).ok_or(EXPECTED)?;
+        if seconds <= 0.0 {
+            return Ok(None);
+        }
+        span(seconds).map(Some).ok_or_else(|| EXPECTED.to_owned())
+    }
+}
+
+/// That many seconds, if it is a span of time at all.
+fn span(seconds: f64) -> Option<Duration> {
+    // `inf` is a number to Python, and means never. More than a century does as well, and unlike `Duration::MAX`
+    // it can be added to a date.
+    const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
+    if seconds == f64::INFINITY { Some(NEVER) } else { Duration::try_from_secs_f64(seconds).ok() }
 }
 
 /// Texts between commas.
@@ -229,11 +314,70 @@ impl Rule<PathBuf> for Path {
     }
 }
 
-/// Any number.
-pub(crate) struct Number;
+#[cfg(test)]
+mod tests {
+    use test_case::test_case;
 
-impl Rule<f64> for Number {
-    fn parse(&self, text: &str) -> Result<f64, String> {
-        convert::float(text).ok_or_else(|| "a number".to_owned())
+    use super::*;
+
+    const OFF: Result<Option<Duration>, ()> = Ok(None);
+    const HALF_A_MINUTE: Result<Option<Duration>, ()> = Ok(Some(Duration::from_secs(30)));
+    const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
+
+    #[test_case("0" => OFF)]
+    #[test_case("-1" => OFF)]
+    #[test_case("-1e3" => OFF)]
+    #[test_case("30" => HALF_A_MINUTE)]
+    #[test_case("3e1" => HALF_A_MINUTE)]
+    #[test_case("0.5" => Err(()); "no fraction where Airflow reads an integer")]
+    #[test_case("off" => Err(()))]
+    #[test_case("" => Err(()))]
+    fn whole_seconds_or_off(text: &str) -> Result<Option<Duration>, ()> {
+        WholeSecondsOrOff.parse(text).map_err(|_| ())
+    }
+
+    #[test_case("0.0" => OFF)]
+    #[test_case("-0.5" => OFF)]
+    #[test_case("-inf" => OFF)]
+    #[test_case("30" => HALF_A_MINUTE)]
+    #[test_case("0.5" => Ok(Some(Duration::from_millis(500))))]
+    #[test_case("inf" => Ok(Some(NEVER)))]
+    #[test_case("nan" => Err(()))]
+    #[test_case("never" => Err(()))]
+    fn seconds_or_off(text: &str) -> Result<Option<Duration>, ()> {
+        SecondsOrOff.parse(text).map_err(|_| ())
+    }
+
+    #[test_case("0" => Some(Duration::ZERO))]
+    #[test_case("0.25" => Some(Duration::from_millis(250)))]
+    #[test_case("inf" => Some(NEVER))]
+    #[test_case("-0.1" => None)]
+    #[test_case("nan" => None)]
+    fn seconds(text: &str) -> Option<Duration> {
+        Seconds.parse(text).ok()
+    }
+
+    #[test_case("60000" => Some(Duration::from_mins(1)))]
+    #[test_case("0.5" => Some(Duration::from_micros(500)))]
+    #[test_case("-1" => None)]
+    fn milliseconds(text: &str) -> Option<Duration> {
+        Milliseconds.parse(text).ok()
+    }
+
+    #[test_case("7" => Ok(Some(7)))]
+    #[test_case("0" => Ok(None))]
+    #[test_case("-2" => Ok(None))]
+    #[test_case("9999999999" => Ok(Some(u32::MAX)); "more than there can be is no limit")]
+    #[test_case("1.5" => Err(()))]
+    fn positive(text: &str) -> Result<Option<u32>, ()> {
+        Positive::new().parse(text).map_err(|_| ())
+    }
+
+    #[test_case("9999999999" => Some(i32::MAX))]
+    #[test_case("-9999999999" => Some(i32::MIN))]
+    #[test_case("-5" => Some(-5))]
+    #[test_case("x" => None)]
+    fn any_whole_number(text: &str) -> Option<i32> {
+        at_least(i64::MIN).parse(text).ok()
     }
 }

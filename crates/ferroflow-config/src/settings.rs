@@ -52,9 +52,16 @@ settings! {
 impl Settings {
     /// Reads and checks every option; runs the commands that some of them may come from.
     ///
-    /// Wrong values are reported all at once, one line each.
+    /// Wrong values are reported all at once, one line each. So is a file that `AIRFLOW_CONFIG` names and that is
+    /// not there: a typo in it must not lead to a database being made elsewhere.
     pub fn load(configuration: &Configuration) -> Result<Self, Invalid> {
         let mut reader = Reader::new(configuration);
+        if let Some(path) = configuration.missing_file() {
+            reader.problems.push(format!(
+                "AIRFLOW_CONFIG names {}, which does not exist; make the file, correct the variable, or unset it",
+                path.display()
+            ));
+        }
         match read(&mut reader) {
             Some(settings) if reader.problems.is_empty() => Ok(settings),
             _ => Err(Invalid { problems: reader.problems }),

@@ -63,8 +63,8 @@ impl fmt::Display for Warning {
 /// Everything to warn about, without running a command.
 pub(crate) fn collect(configuration: &Configuration) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    if configuration.environment.var("AIRFLOW_CONFIG").is_some() && !configuration.path().exists() {
-        warnings.push(Warning::NoFile { path: configuration.path().to_owned() });
+    if let Some(path) = configuration.missing_file() {
+        warnings.push(Warning::NoFile { path: path.to_owned() });
     }
     warnings.extend(FACTS.renamed.iter().filter_map(|rename| former_name(configuration, rename)));
     warnings.extend(replaced_values(configuration));

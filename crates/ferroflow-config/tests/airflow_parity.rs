@@ -46,21 +46,6 @@ struct Difference {
     because: String,
 }
 
-#[derive(Deserialize)]
-struct Conversion {
-    text: String,
-    ferroflow: Option<Difference>,
-    airflow: Converted,
-}
-
-#[derive(Deserialize)]
-struct Converted {
-    boolean: Option<bool>,
-    integer: Option<i64>,
-    float: Option<String>,
-    list: Vec<String>,
-}
-
 #[test]
 fn get_value_answers_as_airflow() {
     let failures: Vec<String> =
@@ -72,26 +57,6 @@ fn get_value_answers_as_airflow() {
 fn list_prints_as_airflow() {
     let failures: Vec<String> = recorded("lists.json").iter().filter_map(|case| check(case, list)).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-}
-
-#[test]
-fn conversions_are_airflows() {
-    for Conversion { text, ferroflow, airflow } in recorded::<Conversion>("conversions.json") {
-        let environment =
-            Environment::empty("/").with("HOME", "/home/me").with("AIRFLOW__MINE__VALUE", &text);
-        let configuration = Configuration::load(&environment).unwrap();
-        let float = configuration.float("mine", "value").ok();
-        let integer = configuration.integer("mine", "value").ok();
-        if let Some(Difference { because, .. }) = ferroflow {
-            assert_eq!((float, integer), (None, None), "{text:?}: {because}");
-            continue;
-        }
-        assert_eq!(configuration.boolean("mine", "value").ok(), airflow.boolean, "{text:?} as a boolean");
-        assert_eq!(integer, airflow.integer, "{text:?} as an integer");
-        assert_eq!(configuration.list("mine", "value").unwrap(), airflow.list, "{text:?} as a list");
-        let expected = airflow.float.map(|float| float.parse::<f64>().unwrap());
-        assert_eq!(float.map(f64::to_bits), expected.map(f64::to_bits), "{text:?} as a float");
-    }
 }
 
 fn recorded<T: DeserializeOwned>(name: &str) -> Vec<T> {
@@ -152,7 +117,8 @@ fn prepare(case: &Case, root: &Path) -> Environment {
         IndexMap::from([("PATH", "/usr/bin:/bin"), ("HOME", root_name), ("AIRFLOW_HOME", &home)]);
     variables.extend(case.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     variables.retain(|name, _| !case.unset.iter().any(|unset| unset == name));
-    variables.iter().fold(Environment::empty(root), |environment, (name, value)| {
+    let environment = Environment::empty(root).with_user_home("root", "/root");
+    variables.iter().fold(environment, |environment, (name, value)| {
         environment.with(name, value.replace("@ROOT@", root_name))
     })
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use ferroflow_config::{Configuration, Environment};
+use ferroflow_config::{Configuration, Environment, Settings};
 use tempfile::TempDir;
 
 fn load_error(root: &Path, environment: &Environment) -> String {
@@ -33,16 +33,19 @@ fn a_missing_file_means_defaults_and_is_not_created() {
 }
 
 #[test]
-fn a_missing_file_that_was_asked_for_by_name_is_worth_a_warning() {
+fn a_missing_file_that_was_asked_for_by_name_is_refused_by_all_that_work_with_settings() {
     let root = TempDir::new().unwrap();
     let environment =
         Environment::empty(root.path()).with("AIRFLOW_HOME", root.path()).with("AIRFLOW_CONFIG", "my.cfg");
     let configuration = Configuration::load(&environment).unwrap();
     let warnings: Vec<String> = configuration.warnings().iter().map(ToString::to_string).collect();
     let path = root.path().join("my.cfg");
-    let expected =
-        format!("AIRFLOW_CONFIG names {}, which does not exist: defaults are in effect", path.display());
-    assert_eq!(warnings, [expected]);
+    let named = format!("AIRFLOW_CONFIG names {}, which does not exist", path.display());
+    assert_eq!(warnings, [format!("{named}: defaults are in effect")]);
+    let invalid = Settings::load(&configuration).unwrap_err();
+    assert_eq!(invalid.problems, [format!("{named}; make the file, correct the variable, or unset it")]);
+    fs::write(path, "").unwrap();
+    Settings::load(&Configuration::load(&environment).unwrap()).unwrap();
 }
 
 #[test]
@@ -95,13 +98,42 @@ fn several_wrong_lines_are_reported_together() {
     );
 }
 
+fn not_text() -> OsString {
+    OsString::from_vec(vec![b'a', 0xff])
+}
+
 #[test]
-fn a_variable_that_is_not_text() {
+fn a_variable_that_is_not_text_matters_where_it_is_read() {
+    const PROBLEM: &str =
+        "the environment variable AIRFLOW__CORE__EXECUTOR is not valid UTF-8; set it again or unset it";
     let root = TempDir::new().unwrap();
-    let value = OsString::from_vec(vec![b'a', 0xff]);
-    let environment = Environment::empty(root.path()).with("AIRFLOW__CORE__EXECUTOR", value);
-    assert_eq!(
-        load_error(root.path(), &environment),
-        "the environment variable AIRFLOW__CORE__EXECUTOR is not valid UTF-8; set it again or unset it"
-    );
+    let environment = Environment::empty(root.path()).with("AIRFLOW__CORE__EXECUTOR", not_text());
+    let configuration = Configuration::load(&environment).unwrap();
+    assert_eq!(configuration.require("core", "executor").unwrap_err().to_string(), PROBLEM);
+    assert_eq!(Settings::load(&configuration).unwrap_err().problems, [PROBLEM]);
+    assert_eq!(configuration.require("core", "parallelism").unwrap().text, "32");
+}
+
+#[test]
+fn a_variable_that_is_not_text_and_that_nobody_reads_is_ignored() {
+    let root = TempDir::new().unwrap();
+    let environment = Environment::empty(root.path())
+        .with("AIRFLOW_CONN_MINE", not_text())
+        .with("AIRFLOW__MINE__THING", not_text())
+        .with(not_text(), "x");
+    let configuration = Configuration::load(&environment).unwrap();
+    assert_eq!(configuration.warnings(), []);
+    Settings::load(&configuration).unwrap();
+}
+
+#[test]
+fn a_home_that_is_not_text() {
+    let root = TempDir::new().unwrap();
+    for name in ["AIRFLOW_HOME", "AIRFLOW_CONFIG"] {
+        let environment = Environment::empty(root.path()).with(name, not_text());
+        assert_eq!(
+            load_error(root.path(), &environment),
+            format!("the environment variable {name} is not valid UTF-8; set it again or unset it")
+        );
+    }
 }

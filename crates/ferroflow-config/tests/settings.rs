@@ -55,6 +55,45 @@ fn every_default_is_valid() {
     assert_eq!(settings.ferroflow.database_statement_cache, 100);
 }
 
+/// Each of these means something to Airflow: off, no limit, never.
+#[test]
+fn what_airflow_gives_a_meaning_to_is_not_refused() {
+    let home = Home::new(
+        "[core]\ndagbag_import_timeout = -1\nnum_dag_runs_to_retain_rendered_fields = 0\n\
+         max_consecutive_failed_dag_runs_per_dag = -1\nmax_map_length = 9999999999\n\
+         [database]\nsql_alchemy_pool_recycle = -5\n\
+         [dag_processor]\nprint_stats_interval = 0\nstale_bundle_cleanup_interval = -1\n\
+         [scheduler]\nnum_runs = 0\nscheduler_heartbeat_sec = 0.5\npool_metrics_interval = inf\n\
+         [triggerer]\ncapacity = 0\nrunner_health_check_threshold = 0\nshared_stream_subscriber_queue_size = 0\n\
+         shared_stream_cohort_grace_period = -1\n\
+         [workers]\nmissing_dag_retries = -1\n\
+         [state_store]\nstate_cleanup_batch_size = -1\nmax_value_storage_bytes = 0\n\
+         [callbacks]\ncallback_execution_timeout = -1\n\
+         [api]\nworker_refresh_interval = -1\nmaximum_page_limit = 0\n\
+         [metrics]\notel_interval_milliseconds = 500.5\n",
+    );
+    let settings = Settings::load(&home.load(&[])).unwrap();
+    assert_eq!(settings.core.dagbag_import_timeout, None);
+    assert_eq!(settings.core.num_dag_runs_to_retain_rendered_fields, None);
+    assert_eq!(settings.core.max_consecutive_failed_dag_runs_per_dag, -1);
+    assert_eq!(settings.core.max_map_length, u32::MAX);
+    assert_eq!(settings.database.pool_recycle(), None);
+    assert_eq!(settings.dag_processor.print_stats_interval, None);
+    assert_eq!(settings.dag_processor.stale_bundle_cleanup_interval, None);
+    assert_eq!(settings.scheduler.num_runs, None);
+    assert_eq!(settings.scheduler.scheduler_heartbeat_sec, Duration::from_millis(500));
+    assert!(settings.scheduler.pool_metrics_interval > Duration::from_hours(24 * 365 * 100));
+    assert_eq!(settings.triggerer.runner_health_check_threshold, None);
+    assert_eq!(settings.triggerer.shared_stream_subscriber_queue_size, None);
+    assert_eq!(settings.triggerer.shared_stream_cohort_grace_period, None);
+    assert_eq!(settings.workers.missing_dag_retries, None);
+    assert_eq!(settings.state_store.state_cleanup_batch_size, None);
+    assert_eq!(settings.state_store.max_value_storage_bytes, None);
+    assert_eq!(settings.callbacks.callback_execution_timeout, None);
+    assert_eq!(settings.api.worker_refresh_interval, None);
+    assert_eq!(settings.metrics.otel_interval_milliseconds, Some(Duration::from_micros(500_500)));
+}
+
 #[test]
 fn all_wrong_values_are_reported_at_once() {
     let home = Home::new(

@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 
 use crate::bind::binds;
-use crate::db::Tx;
 use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
 use crate::task_instance::TaskInstanceKey;
+use crate::tx::Tx;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -34,7 +34,7 @@ pub(crate) fn flatten(binds: Vec<Bind>) -> (Vec<usize>, Vec<Bind>) {
             Bind::List(items) => {
                 let length = padded(items.len());
                 lengths.push(length);
-                // Nothing equals NULL, so an empty list is one NULL; otherwise the last item is repeated.
+                // What stands in a list twice is found once.
                 let filler = items.last().cloned().unwrap_or(Bind::Text(None));
                 flat.extend(items.into_iter().chain(std::iter::repeat(filler)).take(length));
             }
@@ -58,7 +58,9 @@ pub(crate) fn postgres(query: Query<'_, Postgres>, binds: Vec<Bind>) -> Query<'_
 pub(crate) fn mysql(query: Query<'_, MySql>, binds: Vec<Bind>) -> Query<'_, MySql> {
     binds.into_iter().fold(query, |query, bind| match bind {
         Bind::Uuid(uuid) => query.bind(uuid.map(hex)),
-        Bind::Time(time) => query.bind(time.map(timestamp::to_chrono)),
+        // As a DATETIME, which the server checks against the column's range. A TIMESTAMP beyond it would
+        // silently become NULL, or the time of day.
+        Bind::Time(time) => query.bind(time.map(|time| timestamp::to_chrono(time).naive_utc())),
         other => common(query, other),
     })
 }
@@ -146,9 +148,14 @@ bind_from! {
     Time(Timestamp);
 }
 
-impl<T: Into<Bind>> FromIterator<T> for Bind {
+/// An empty list is one NULL, of the items' type: nothing equals it.
+impl<T> FromIterator<T> for Bind
+where
+    Self: From<T> + From<Option<T>>,
+{
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
-        Self::List(items.into_iter().map(Into::into).collect())
+        let items: Vec<Self> = items.into_iter().map(Self::from).collect();
+        Self::List(if items.is_empty() { vec![Self::from(None::<T>)] } else { items })
     }
 }
 
@@ -157,3 +164,19 @@ macro_rules! binds {
     ($($value:expr),* $(,)?) => { vec![$($crate::bind::Bind::from($value)),*] };
 }
 pub(crate) use binds;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_padded_and_an_empty_one_is_a_null_of_its_type() {
+        let (lengths, flat) =
+            flatten(vec![[1_i64, 2, 3].into_iter().collect(), std::iter::empty::<i64>().collect()]);
+        assert_eq!(lengths, [4, 1]);
+        assert_eq!(
+            format!("{flat:?}"),
+            "[Int(Some(1)), Int(Some(2)), Int(Some(3)), Int(Some(3)), Int(None)]"
+        );
+    }
+}

@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 
 use crate::bind::binds;
-use crate::db::Tx;
 use crate::encoding::fernet::{Fernet, Stored};
 use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
+use crate::tx::Tx;
 
 /// A connection, in plain text.
 #[derive(Clone, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 
 use crate::Json;
 use crate::bind::binds;
-use crate::db::Tx;
 use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
+use crate::tx::Tx;
 
 /// One DAG.
 #[derive(Clone, Debug, PartialEq)]

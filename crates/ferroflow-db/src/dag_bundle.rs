@@ -2,9 +2,9 @@
 
 use crate::Json;
 use crate::bind::binds;
-use crate::db::Tx;
 use crate::error::Error;
 use crate::statement::sql;
+use crate::tx::Tx;
 
 /// Makes an active bundle of that name, unless there is one of it already, which stays as it is. One without
 /// a link to its source has no parameters for the link either: an empty dict, not NULL.

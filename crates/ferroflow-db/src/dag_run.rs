@@ -8,10 +8,10 @@ use uuid::Uuid;
 
 use crate::Json;
 use crate::bind::binds;
-use crate::db::Tx;
 use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
+use crate::tx::Tx;
 
 /// A run to be made.
 #[derive(Clone, Debug, PartialEq)]

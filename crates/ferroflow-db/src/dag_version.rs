@@ -6,10 +6,10 @@ use uuid::Uuid;
 
 use crate::Json;
 use crate::bind::binds;
-use crate::db::Tx;
 use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
+use crate::tx::Tx;
 
 /// What a new version is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,9 @@
 //! What can go wrong with the database, and what to do about it.
 
+use sqlx::error::DatabaseError;
+use sqlx::mysql::MySqlDatabaseError;
+use sqlx::postgres::PgDatabaseError;
+
 use crate::connect::ConnectError;
 use crate::encoding::fernet::FernetError;
 use crate::schema::Refusal;
@@ -30,6 +34,9 @@ pub enum Error {
     /// it is not repeated. What it did is guarded by the states it leaves; look again.
     #[error("the connection was lost during commit; the change may or may not have been made")]
     OutcomeUnknown(#[source] sqlx::Error),
+    /// A statement failed, the work went on as if it had not, and PostgreSQL keeps nothing of such a transaction.
+    #[error("nothing was written: {0} failed, and its transaction with it")]
+    Aborted(String),
     /// The database is not one that ferroflow may work with, or create its tables in.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -82,11 +89,12 @@ pub(crate) fn is_connection_lost(error: &sqlx::Error) -> bool {
 
 fn kind(error: &sqlx::Error) -> Kind {
     match error {
-        sqlx::Error::Io(_) => Kind::ConnectionLost,
+        // The pool tries to connect until its time is up.
+        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => Kind::ConnectionLost,
         sqlx::Error::Database(error) => {
-            if let Some(error) = error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() {
+            if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
                 postgres_kind(error.code())
-            } else if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
+            } else if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
                 mysql_kind(error.number())
             } else {
                 sqlite_kind(error.code().and_then(|code| code.parse().ok()).unwrap_or(0))
@@ -101,8 +109,9 @@ fn postgres_kind(code: &str) -> Kind {
         "55P03" => Kind::Busy,
         // serialization_failure, deadlock_detected, too_many_connections
         "40001" | "40P01" | "53300" => Kind::Transient,
-        // admin_shutdown, crash_shutdown, cannot_connect_now; and everything about connections
-        "57P01" | "57P02" | "57P03" => Kind::ConnectionLost,
+        // admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout,
+        // idle_in_transaction_session_timeout; and everything about connections
+        "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => Kind::ConnectionLost,
         code if code.starts_with("08") => Kind::ConnectionLost,
         _ => Kind::Permanent,
     }
@@ -125,13 +134,37 @@ fn sqlite_kind(code: i32) -> Kind {
     if matches!(code & 0xff, 5 | 6) { Kind::Busy } else { Kind::Permanent }
 }
 
-/// The driver's words without its preamble.
+/// What to do about errors that do not say so.
+fn advice(error: &dyn DatabaseError) -> Option<&'static str> {
+    const GRANT: &str = "GRANT the user of [database] sql_alchemy_conn the right to do this";
+    if error.try_downcast_ref::<PgDatabaseError>().is_some() {
+        return match error.code()?.as_ref() {
+            // duplicate_prepared_statement, invalid_sql_statement_name
+            "42P05" | "26000" => {
+                Some("behind a pooler in transaction mode, set [ferroflow] database_statement_cache = 0")
+            }
+            "42501" => Some(GRANT),
+            _ => None,
+        };
+    }
+    if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
+        return matches!(error.number(), 1044 | 1142 | 1227).then_some(GRANT);
+    }
+    let is_busy = error.code().and_then(|code| code.parse().ok()).map(sqlite_kind) == Some(Kind::Busy);
+    is_busy.then_some("another process holds the file; let it finish, or end it")
+}
+
+/// The driver's words without its preamble, and advice.
 fn reason(error: &sqlx::Error) -> String {
     match error {
-        sqlx::Error::Database(error) => error.message().to_owned(),
+        sqlx::Error::Database(error) => match advice(error.as_ref()) {
+            Some(advice) => format!("{}; {advice}", error.message()),
+            None => error.message().to_owned(),
+        },
         sqlx::Error::Io(error) => format!("the connection was lost ({error})"),
         sqlx::Error::PoolTimedOut => {
-            "no connection became free in time; see [database] sql_alchemy_pool_size and _max_overflow"
+            "no connection could be had in time: the server does not answer, or all are \
+                                      in use ([database] sql_alchemy_pool_size and _max_overflow)"
                 .to_owned()
         }
         other => other.to_string(),

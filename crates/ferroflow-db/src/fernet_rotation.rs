@@ -1,10 +1,10 @@
 //! Encrypts anew, with the first key, all that the database holds encrypted.
 
 use crate::bind::{Bind, binds};
-use crate::db::Tx;
 use crate::encoding::fernet::{Fernet, Stored};
 use crate::error::Error;
 use crate::row::Row;
+use crate::tx::Tx;
 
 /// How many values of a kind were encrypted anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

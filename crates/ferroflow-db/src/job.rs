@@ -4,10 +4,10 @@ use ferroflow_model::state::JobState;
 use jiff::Timestamp;
 
 use crate::bind::binds;
-use crate::db::Tx;
 use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
+use crate::tx::Tx;
 
 /// A component that starts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -31,13 +31,15 @@ mod statement;
 pub mod task_instance;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod tx;
 mod url;
 pub mod variable;
 
 pub use connect::{ConnectError, Options};
-pub use db::{Db, Tx};
+pub use db::Db;
 pub use dialect::Dialect;
 pub use error::Error;
 pub use ferroflow_model::Json;
 pub use scoped_futures::ScopedFutureExt;
+pub use tx::Tx;
 pub use url::{DatabaseUrl, Family, UrlError};

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use crate::bind::binds;
-use crate::db::Tx;
 use crate::error::Error;
 use crate::statement::sql;
+use crate::tx::Tx;
 
 /// Where logs are.
 #[derive(Clone, Debug, PartialEq, Eq)]

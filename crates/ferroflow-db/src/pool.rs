@@ -1,10 +1,10 @@
 //! `slot_pool`: how many task instances of a kind may run at once.
 
 use crate::bind::binds;
-use crate::db::Tx;
 use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
+use crate::tx::Tx;
 
 /// The pool of every task that names none.
 pub const DEFAULT_POOL: &str = "default_pool";

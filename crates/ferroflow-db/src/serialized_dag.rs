@@ -11,10 +11,10 @@ use uuid::Uuid;
 
 use crate::Json;
 use crate::bind::binds;
-use crate::db::Tx;
 use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
+use crate::tx::Tx;
 
 /// A DAG to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -54,9 +54,11 @@ macro_rules! sql {
 }
 pub(crate) use sql;
 
-/// Lists are padded to the next power of two, so that few different statements are prepared.
+/// Lists are padded to the next power of two, so that few different statements are prepared. Long ones are
+/// rare, and the number of binds has a limit everywhere.
 pub(crate) fn padded(length: usize) -> usize {
-    length.max(1).next_power_of_two()
+    const LONG: usize = 4096;
+    if length > LONG { length } else { length.max(1).next_power_of_two() }
 }
 
 /// Renders canonical SQL. Comments are dropped: a `?` in one is no bind.
@@ -146,7 +148,7 @@ mod tests {
 
     #[test]
     fn lists_are_padded_to_powers_of_two() {
-        assert_eq!([0, 1, 2, 3, 5, 8, 100].map(padded), [1, 1, 2, 4, 8, 8, 128]);
+        assert_eq!([0, 1, 2, 3, 5, 8, 100, 5000].map(padded), [1, 1, 2, 4, 8, 8, 128, 5000]);
     }
 
     /// A misspelt fragment would otherwise show only when it runs.

@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use crate::Json;
 use crate::bind::binds;
-use crate::db::Tx;
 use crate::encoding::executor_config::ExecutorConfig;
 use crate::error::Error;
 use crate::pool::DEFAULT_POOL;
 use crate::row::Row;
 use crate::statement::sql;
+use crate::tx::Tx;
 
 /// What a task instance is of. It stays the same over all tries, each of which has an id of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

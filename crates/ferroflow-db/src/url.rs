@@ -47,28 +47,26 @@ pub enum UrlError {
         "unknown scheme {0:?}; known are postgresql, mysql, mariadb and sqlite, each with an optional +driver"
     )]
     UnknownScheme(String),
-    /// A port that is no number.
-    #[error("{0:?} is not a port number")]
-    BadPort(String),
+    /// A port that is no number. It is not told: it may be a password.
+    #[error(
+        "what follows the host and its colon is not a port; percent-encode an @ or : of the password (%40, %3A)"
+    )]
+    BadPort,
     /// A percent sign that stands for itself, most likely in a password.
     #[error("{0} holds a character that is not UTF-8 when decoded; percent-encode it (% is %25)")]
     BadEncoding(&'static str),
 }
 
 impl DatabaseUrl {
-    /// Takes a URL apart.
+    /// Takes a URL apart, as SQLAlchemy does.
     pub fn parse(url: &str) -> Result<Self, UrlError> {
         let (scheme, rest) = url.trim().split_once("://").ok_or(UrlError::NoScheme)?;
         let family = family(scheme)?;
+        let (login, rest) = split_login(rest);
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, database) = match rest.split_once('/') {
-            Some((authority, database)) => (authority, Some(database)),
+        let (address, database) = match rest.split_once('/') {
+            Some((address, database)) => (address, Some(database)),
             None => (rest, None),
-        };
-        // A password may hold an unencoded `@`; a host may not.
-        let (login, address) = match authority.rsplit_once('@') {
-            Some((login, address)) => (Some(login), address),
-            None => (None, authority),
         };
         let (username, password) = match login.map(|login| login.split_once(':').unwrap_or((login, ""))) {
             Some((username, password)) => (non_empty(username), non_empty(password)),
@@ -81,8 +79,7 @@ impl DatabaseUrl {
             password: password.map(|text| decoded(text, "the password")).transpose()?,
             host,
             port,
-            // SQLAlchemy decodes user and password only: a path or name stands for itself.
-            database: database.and_then(non_empty).map(str::to_owned),
+            database: database.and_then(non_empty).map(|text| decoded(text, "the database")).transpose()?,
             query: query_pairs(query)?,
         })
     }
@@ -122,6 +119,21 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
+/// What stands before the `@`. A password may hold `/`, `?` and even an `@` as they are; a user name and a host
+/// may not.
+fn split_login(rest: &str) -> (Option<&str>, &str) {
+    let Some((before, _)) = rest.split_once('@') else { return (None, rest) };
+    if before.split(':').next().is_some_and(|username| username.contains(['/', '?'])) {
+        return (None, rest);
+    }
+    let end_of_host =
+        rest[before.len()..].find(['/', '?']).map_or(rest.len(), |length| before.len() + length);
+    match rest[..end_of_host].rfind('@') {
+        Some(at) => (Some(&rest[..at]), &rest[at + 1..]),
+        None => (None, rest),
+    }
+}
+
 fn family(scheme: &str) -> Result<Family, UrlError> {
     match scheme.split('+').next() {
         Some("postgresql" | "postgres") => Ok(Family::Postgres),
@@ -140,7 +152,7 @@ fn host_and_port(address: &str) -> Result<(Option<String>, Option<u16>), UrlErro
         };
     let port = match port {
         "" => None,
-        text => Some(text.parse().map_err(|_| UrlError::BadPort(text.to_owned()))?),
+        text => Some(text.parse().map_err(|_| UrlError::BadPort)?),
     };
     Ok((non_empty(host).map(str::to_owned), port))
 }
@@ -196,6 +208,9 @@ mod tests {
             ("postgres://u@h/d", "Postgres u - h - d "),
             ("postgresql+psycopg2://u:p%40ss%2Fw%3A%25@h/d", "Postgres u p@ss/w:% h - d "),
             ("postgresql+psycopg2://u:p@ss@h/d", "Postgres u p@ss h - d "),
+            ("postgresql://u:p/s?s@127.0.0.1:1/d", "Postgres u p/s?s 127.0.0.1 1 d "),
+            ("postgresql://h/d?options=a@b", "Postgres - - h - d options=a@b"),
+            ("postgresql://h/d%20e", "Postgres - - h - d e "),
             ("postgresql://u:p@[::1]:6543/d?sslmode=require", "Postgres u p ::1 6543 d sslmode=require"),
             ("postgresql+psycopg2://u:p@/d?host=/run/pg&port=1", "Postgres u p - - d host=/run/pg,port=1"),
             ("mysql+mysqldb://u:p@h:3306/d?charset=utf8mb4", "MySql u p h 3306 d charset=utf8mb4"),
@@ -218,10 +233,19 @@ mod tests {
             ("airflow.db", UrlError::NoScheme),
             ("oracle://u:p@h/d", UrlError::UnknownScheme("oracle".to_owned())),
             ("mssql+pyodbc://h/d", UrlError::UnknownScheme("mssql+pyodbc".to_owned())),
-            ("postgresql://h:port/d", UrlError::BadPort("port".to_owned())),
+            ("postgresql://h:port/d", UrlError::BadPort),
             ("postgresql://u:%ff@h/d", UrlError::BadEncoding("the password")),
         ] {
             assert_eq!(DatabaseUrl::parse(url).unwrap_err(), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_url_that_is_refused_does_not_show_its_password_either() {
+        for url in ["postgresql://u:hunter2", "postgresql://hunter2:hunter2", "postgresql://u:%ffhunter2@h/d"]
+        {
+            let error = DatabaseUrl::parse(url).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
         }
     }
 

@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 
 use crate::bind::binds;
-use crate::db::Tx;
 use crate::encoding::fernet::{Fernet, FernetError, Stored};
 use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
+use crate::tx::Tx;
 
 /// A variable, in plain text.
 #[derive(Clone, PartialEq, Eq)]

@@ -18,7 +18,7 @@ pub struct Json(String);
 
 /// A text that is not JSON.
 #[derive(Debug, thiserror::Error)]
-#[error("holds text that is not JSON, or nested too deeply")]
+#[error("holds text that cannot be read as JSON")]
 pub struct InvalidJson(#[source] serde_json::Error);
 
 impl Json {
@@ -95,9 +95,13 @@ impl Formatter for PythonFormatter {
         writer.write_all(b": ")
     }
 
+    fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        writer.write_all(python_float(value).as_bytes())
+    }
+
     fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
         for c in text.chars() {
-            if c.is_ascii() {
+            if matches!(c, ' '..='~') {
                 writer.write_all(&[c as u8])?;
             } else {
                 let mut units = [0; 2];
@@ -107,6 +111,21 @@ impl Formatter for PythonFormatter {
             }
         }
         Ok(())
+    }
+}
+
+/// Python's `repr`: the shortest digits that read back, with an exponent of two digits or more outside
+/// 0.0001 to 10¹⁶.
+fn python_float(value: f64) -> String {
+    let scientific = format!("{value:e}");
+    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
+    match exponent.parse::<i32>() {
+        Ok(exponent) if (-4..16).contains(&exponent) => {
+            let plain = value.to_string();
+            if plain.contains('.') { plain } else { format!("{plain}.0") }
+        }
+        Ok(exponent) => format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs()),
+        Err(_) => scientific,
     }
 }
 
@@ -121,9 +140,34 @@ mod tests {
             json!({"b": [1, 2.5, null, true], "a": {"text": "é\n\"🎉\u{7f}"}, "empty": {}, "none": []});
         assert_eq!(
             Json::from(value).text(),
-            "{\"b\": [1, 2.5, null, true], \"a\": {\"text\": \"\\u00e9\\n\\\"\\ud83c\\udf89\u{7f}\"}, \
+            "{\"b\": [1, 2.5, null, true], \"a\": {\"text\": \"\\u00e9\\n\\\"\\ud83c\\udf89\\u007f\"}, \
              \"empty\": {}, \"none\": []}"
         );
+    }
+
+    #[test]
+    fn floats_are_written_as_python_writes_them() {
+        // Each text is what Python's json.dumps makes of it.
+        for text in [
+            "0.0",
+            "-0.0",
+            "1.0",
+            "0.1",
+            "1.5",
+            "100.0",
+            "0.0001",
+            "1e-05",
+            "1.2345e-07",
+            "123456789012345.6",
+            "1234567890123456.0",
+            "1e+16",
+            "1.2345678901234568e+29",
+            "1.7976931348623157e+308",
+            "5e-324",
+        ] {
+            let value: f64 = text.parse().unwrap();
+            assert_eq!(Json::from(json!(value)).text(), text);
+        }
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl TestDb {
         }
     }
 
-    /// How a test connects: a failing statement is not repeated unless the test asks for it.
+    /// How a test connects: with Airflow's defaults.
     pub fn options(&self) -> Options {
         Options::new(self.url())
     }

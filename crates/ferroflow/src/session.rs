@@ -12,6 +12,7 @@ use ferroflow_telemetry::{clock, log_to_stderr};
 pub(crate) struct Session {
     pub(crate) configuration: Configuration,
     pub(crate) settings: Settings,
+    pub(crate) fernet: Fernet,
 }
 
 impl Session {
@@ -19,11 +20,13 @@ impl Session {
     pub(crate) fn start(environment: &Environment) -> Result<Self> {
         let configuration = Configuration::load(environment)?;
         let settings = Settings::load(&configuration)?;
+        let keys = settings.core.fernet_key.as_ref().map_or("", |keys| keys.expose());
+        let fernet = Fernet::new(keys)?;
         log_to_stderr(&settings.logging.logging_level)?;
         for warning in configuration.warnings() {
             tracing::warn!("{warning}");
         }
-        Ok(Self { configuration, settings })
+        Ok(Self { configuration, settings, fernet })
     }
 
     /// Connects to a database that exists.
@@ -55,11 +58,6 @@ impl Session {
             statement_cache: self.settings.ferroflow.database_statement_cache,
             row_locks: self.settings.scheduler.use_row_level_locking,
         }
-    }
-
-    pub(crate) fn fernet(&self) -> Result<Fernet> {
-        let keys = self.settings.core.fernet_key.as_ref().map_or("", |keys| keys.expose());
-        Ok(Fernet::new(keys)?)
     }
 
     /// What a new database is made with.

@@ -72,7 +72,8 @@ fn a_socket_that_is_not_there() {
 
 #[test]
 fn a_wrong_password() {
-    for (url, name) in [(given("POSTGRES"), "PostgreSQL"), (given("MARIADB"), "MySQL")] {
+    let mariadb = format!("{}mysql", given("MARIADB"));
+    for (url, name) in [(given("POSTGRES"), "PostgreSQL"), (mariadb, "MySQL")] {
         let (start, address) = url.rsplit_once('@').unwrap();
         let (start, _) = start.rsplit_once(':').unwrap();
         let expected = [name, "does not let user \"ferroflow\" in", "correct user and password"];
@@ -84,7 +85,7 @@ fn a_wrong_password() {
 fn a_missing_database() {
     for url in [given("POSTGRES"), given("MARIADB")] {
         let (start, _) = url.rsplit_once('/').unwrap();
-        let expected = ["has no database \"no_such_database\"", "CREATE DATABASE no_such_database"];
+        let expected = ["has no database \"no_such_database\"", "create it (CREATE DATABASE"];
         assert_cannot_connect(&format!("{start}/no_such_database"), &expected);
     }
 }
@@ -141,9 +142,9 @@ fn a_missing_sqlite_file_is_made_only_by_migrate() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new").join("airflow.db");
     let url = format!("sqlite:///{}", path.display());
-    for command in ["check", "check-migrations", "current"] {
+    for arguments in [&["db", "check"][..], &["db", "check-migrations", "-t", "0"], &["db", "current"]] {
         assert_refused(
-            &ferroflow().on(&url).run(&["db", command]),
+            &ferroflow().on(&url).run(arguments),
             &["there is no database at", "ferroflow db migrate"],
         );
     }
@@ -223,6 +224,25 @@ fn a_reset_is_not_done_without_a_yes() {
 }
 
 #[test]
+fn a_refused_reset_makes_no_file() {
+    let program = ferroflow();
+    assert_refused(&program.run(&["db", "reset"]), &["--yes", "Nothing was done"]);
+    assert!(!program.home().join("airflow.db").exists());
+}
+
+#[test]
+fn a_parameter_that_makes_no_sense() {
+    assert_cannot_connect("postgresql://u@127.0.0.1/d?port=abc", &["port=abc", "a whole number"]);
+    assert_cannot_connect("postgresql://u@127.0.0.1/d?sslmode=maybe", &["sslmode=maybe", "verify-full"]);
+    assert_cannot_connect(
+        "postgresql://u@127.0.0.1/d?sslrootcert=/no/ca.pem",
+        &["/no/ca.pem", "sslrootcert"],
+    );
+    assert_cannot_connect("mysql://u@127.0.0.1/d?ssl_ca=/no/ca.pem", &["/no/ca.pem", "ssl_ca"]);
+    assert_cannot_connect("mysql://u@127.0.0.1", &["names no database"]);
+}
+
+#[test]
 fn a_wrong_value_in_the_configuration() {
     let program = ferroflow().with("AIRFLOW__DATABASE__MAX_DB_RETRIES", "often");
     std::fs::write(program.home().join("airflow.cfg"), "[core]\nparallelism = lots\n").unwrap();
@@ -244,8 +264,10 @@ fn a_wrong_value_in_the_configuration() {
 #[test]
 fn a_wrong_fernet_key() {
     let program = ferroflow().with("AIRFLOW__CORE__FERNET_KEY", "short");
-    program.run(&["db", "migrate"]).expect_success();
-    assert_refused(&program.run(&["rotate-fernet-key"]), &["[core] fernet_key: key 1", "32 bytes"]);
+    for arguments in [&["db", "migrate"][..], &["rotate-fernet-key"]] {
+        assert_refused(&program.run(arguments), &["[core] fernet_key: key 1", "32 bytes"]);
+    }
+    assert!(!program.home().join("airflow.db").exists());
 }
 
 /// A port where nobody listens: one that was free a moment ago.

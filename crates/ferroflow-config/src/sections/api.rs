@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::Secret;
-use crate::rule::{Flag, Hidden, Json, List, Maybe, Path, Port, Rule, Text, WholeSeconds, at_least};
+use crate::rule::{
+    Flag, Hidden, Json, List, Maybe, Path, Port, Rule, Text, WholeSeconds, WholeSecondsOrOff, at_least,
+};
 
 section! {
     /// The API server and the UI it serves.
@@ -17,7 +19,9 @@ section! {
         /// Whether the configuration may be read; sensitive values are hidden in any case.
         expose_config: bool = FlagOrNonSensitive,
         expose_stacktrace: bool = Flag,
+        /// 0 means no limit.
         dag_cache_size: u32 = at_least(0),
+        /// Zero means no limit.
         dag_cache_ttl: Duration = WholeSeconds,
         base_url: Option<String> = Maybe(Text),
         host: String = Text,
@@ -25,7 +29,8 @@ section! {
         workers: u32 = at_least(1),
         worker_timeout: Duration = WholeSeconds,
         server_type: String = Text,
-        worker_refresh_interval: Duration = WholeSeconds,
+        /// `None` means never.
+        worker_refresh_interval: Option<Duration> = WholeSecondsOrOff,
         worker_refresh_batch_size: u32 = at_least(0),
         log_config: Option<PathBuf> = Maybe(Path),
         log_stream_buffer_size: u32 = at_least(0),
@@ -33,8 +38,8 @@ section! {
         ssl_key: Option<PathBuf> = Maybe(Path),
         ssl_ca_file: Option<PathBuf> = Maybe(Path),
         ssl_cert_reqs: String = Text,
-        maximum_page_limit: u32 = at_least(1),
-        fallback_page_limit: u32 = at_least(1),
+        maximum_page_limit: u32 = at_least(0),
+        fallback_page_limit: u32 = at_least(0),
         access_control_allow_headers: Vec<String> = List,
         access_control_allow_methods: Vec<String> = List,
         access_control_allow_origins: Vec<String> = List,

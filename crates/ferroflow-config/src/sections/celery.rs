@@ -27,6 +27,7 @@ section! {
         ssl_cert: Option<PathBuf> = Maybe(Path),
         ssl_cacert: Option<PathBuf> = Maybe(Path),
         pool: String = Text,
+        /// Zero means no limit.
         operation_timeout: Duration = Seconds,
         task_acks_late: bool = Flag,
         task_track_started: bool = Flag,

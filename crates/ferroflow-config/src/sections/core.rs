@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::Secret;
-use crate::rule::{Flag, Hidden, List, Maybe, Path, Permissions, Seconds, Text, WholeSeconds, at_least};
+use crate::rule::{
+    Flag, Hidden, List, Maybe, Path, Permissions, Positive, Seconds, SecondsOrOff, Text, WholeSeconds,
+    at_least,
+};
 
 section! {
     /// What concerns every role.
@@ -23,18 +26,19 @@ section! {
         simple_auth_manager_users: Vec<String> = List,
         simple_auth_manager_all_admins: bool = Flag,
         simple_auth_manager_passwords_file: Option<PathBuf> = Maybe(Path),
-        /// Task slots of each scheduler and of each executor; 0 means no limit.
-        parallelism: u32 = at_least(0),
+        /// Task slots of each scheduler and of each executor.
+        parallelism: u32 = at_least(1),
         max_active_tasks_per_dag: u32 = at_least(0),
         dags_are_paused_at_creation: bool = Flag,
         max_active_runs_per_dag: u32 = at_least(0),
-        /// 0 means that failures never pause a Dag.
-        max_consecutive_failed_dag_runs_per_dag: u32 = at_least(0),
+        /// 0 or less means that failures never pause a Dag.
+        max_consecutive_failed_dag_runs_per_dag: i32 = at_least(i64::MIN),
         load_examples: bool = Flag,
         execute_tasks_new_python_interpreter: bool = Flag,
         /// One or more keys between commas, the first for encryption. `None` stores secrets as plain text.
         fernet_key: Option<Secret> = Maybe(Hidden),
-        dagbag_import_timeout: Duration = Seconds,
+        /// `None` means no limit.
+        dagbag_import_timeout: Option<Duration> = SecondsOrOff,
         dagbag_import_error_tracebacks: bool = Flag,
         dagbag_import_error_traceback_depth: u32 = at_least(0),
         default_impersonation: Option<String> = Maybe(Text),
@@ -51,15 +55,18 @@ section! {
         /// `absolute`, `downstream` or `upstream`.
         default_task_weight_rule: String = Text,
         task_success_overtime: Duration = Seconds,
+        /// Both `None` and zero mean no limit.
         default_task_execution_timeout: Option<Duration> = Maybe(WholeSeconds),
         min_serialized_dag_update_interval: Duration = WholeSeconds,
         compress_serialized_dags: bool = Flag,
-        num_dag_runs_to_retain_rendered_fields: u32 = at_least(0),
+        /// `None` means all.
+        num_dag_runs_to_retain_rendered_fields: Option<u32> = Positive::new(),
         xcom_backend: String = Text,
         lazy_load_plugins: bool = Flag,
         lazy_discover_providers: bool = Flag,
         hide_sensitive_var_conn_fields: bool = Flag,
         sensitive_var_conn_names: Vec<String> = List,
+        /// -1 means no limit.
         default_pool_task_slot_count: i32 = at_least(-1),
         max_map_length: u32 = at_least(0),
         allow_double_dot_in_ids: bool = Flag,

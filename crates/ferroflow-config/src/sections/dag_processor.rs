@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::rule::{Flag, Json, Maybe, Path, Text, WholeSeconds, at_least};
+use crate::rule::{Flag, Json, Maybe, Path, Text, WholeSeconds, WholeSecondsOrOff, at_least};
 
 section! {
     /// Bundles of Dag files and their parsing.
@@ -20,11 +20,13 @@ section! {
         min_file_process_interval: Duration = WholeSeconds,
         stale_dag_threshold: Duration = WholeSeconds,
         dag_file_processor_timeout: Duration = WholeSeconds,
-        print_stats_interval: Duration = WholeSeconds,
+        /// `None` means never.
+        print_stats_interval: Option<Duration> = WholeSecondsOrOff,
         health_check_threshold: Duration = WholeSeconds,
         disable_bundle_versioning: bool = Flag,
         bundle_refresh_check_interval: Duration = WholeSeconds,
-        stale_bundle_cleanup_interval: Duration = WholeSeconds,
+        /// `None` means never.
+        stale_bundle_cleanup_interval: Option<Duration> = WholeSecondsOrOff,
         stale_bundle_cleanup_age_threshold: Duration = WholeSeconds,
         stale_bundle_cleanup_min_versions: u32 = at_least(0),
         parsing_pre_import_modules: bool = Flag,

@@ -20,8 +20,8 @@ section! {
         sql_alchemy_pool_size: u32 = at_least(0),
         /// -1 means no limit.
         sql_alchemy_max_overflow: i32 = at_least(-1),
-        /// Age at which a connection is replaced; -1 means never.
-        sql_alchemy_pool_recycle: i64 = at_least(-1),
+        /// Age at which a connection is replaced; less than 0 means never.
+        sql_alchemy_pool_recycle: i64 = at_least(i64::MIN),
         sql_alchemy_pool_pre_ping: bool = Flag,
         sql_alchemy_schema: Option<String> = Maybe(Text),
         /// Import path of a Python dictionary.

@@ -1,6 +1,8 @@
 //! `[metrics]` and `[traces]`.
 
-use crate::rule::{Flag, List, Maybe, Port, Text, at_least};
+use std::time::Duration;
+
+use crate::rule::{Flag, List, Maybe, Milliseconds, Port, Text, at_least};
 
 section! {
     /// Where metrics go and under which names. The `otel_*` options that Airflow 3.2 withdrew are `None` unless
@@ -25,7 +27,7 @@ section! {
         otel_prefix: String = Text,
         otel_host: Option<String> = Maybe(Text),
         otel_port: Option<u16> = Maybe(Port),
-        otel_interval_milliseconds: Option<u64> = Maybe(at_least(0)),
+        otel_interval_milliseconds: Option<Duration> = Maybe(Milliseconds),
         otel_service: Option<String> = Maybe(Text),
         otel_ssl_active: Option<bool> = Maybe(Flag),
         otel_debugging_on: Option<bool> = Maybe(Flag),

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use crate::rule::{Flag, Port, Seconds, Text, Unlisted, WholeSeconds, at_least};
+use crate::rule::{Flag, Port, Positive, Seconds, Text, Unlisted, WholeSeconds, at_least};
 
 section! {
     /// The scheduler's loop and its chores.
     Scheduler = "scheduler" {
         job_heartbeat_sec: Duration = Seconds,
-        scheduler_heartbeat_sec: Duration = WholeSeconds,
+        scheduler_heartbeat_sec: Duration = Seconds,
+        /// Zero means as often as `task_instance_heartbeat_timeout` asks for.
         task_instance_heartbeat_sec: Duration = WholeSeconds,
-        /// Loops to run before exiting; -1 means no limit.
-        num_runs: i64 = at_least(-1),
+        /// Loops to run before exiting; `None` means no limit.
+        num_runs: Option<u32> = Positive::new(),
         only_idle: bool = Flag,
         scheduler_idle_sleep_time: Duration = Seconds,
         parsing_cleanup_interval: Duration = Seconds,

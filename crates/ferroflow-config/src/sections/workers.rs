@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::Secret;
-use crate::rule::{Flag, Hidden, Maybe, Seconds, Text, WholeSeconds, at_least};
+use crate::rule::{Flag, Hidden, Maybe, Positive, Seconds, Text, WholeSeconds, WholeSecondsOrOff, at_least};
 
 section! {
     /// The supervisors of running tasks.
@@ -19,7 +19,8 @@ section! {
         execution_api_retry_wait_max: Duration = Seconds,
         execution_api_timeout: Duration = Seconds,
         socket_cleanup_timeout: Duration = Seconds,
-        missing_dag_retries: u32 = at_least(0),
+        /// `None` means none.
+        missing_dag_retries: Option<u32> = Positive::new(),
         missing_dag_retry_delay: Duration = WholeSeconds,
     }
 }
@@ -39,16 +40,19 @@ section! {
     StateStore = "state_store" {
         backend: String = Text,
         clear_on_success: bool = Flag,
+        /// 0 means for ever.
         default_retention_days: u32 = at_least(0),
-        state_cleanup_batch_size: u32 = at_least(0),
-        max_value_storage_bytes: u64 = at_least(0),
+        /// `None` means all rows at once.
+        state_cleanup_batch_size: Option<u32> = Positive::new(),
+        /// `None` means no limit.
+        max_value_storage_bytes: Option<u64> = Positive::new(),
     }
 }
 
 section! {
     /// Callbacks run by executors.
     Callbacks = "callbacks" {
-        /// 0 means no limit.
-        callback_execution_timeout: Duration = WholeSeconds,
+        /// `None` means no limit.
+        callback_execution_timeout: Option<Duration> = WholeSecondsOrOff,
     }
 }

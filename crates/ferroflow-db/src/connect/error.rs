@@ -33,6 +33,34 @@ pub enum ConnectError {
         /// What the system said.
         reason: String,
     },
+    /// A file that a parameter names.
+    #[error("[database] sql_alchemy_conn: cannot read {}, which {name} names: {reason}", path.display())]
+    NoSuchFile {
+        /// The parameter.
+        name: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// The server is not who it should be.
+    #[error(
+        "{dialect} at {address} showed a certificate that is not to be trusted ({reason}); correct the certificate \
+         files or the mode in [database] sql_alchemy_conn"
+    )]
+    NotTrusted {
+        /// Whom.
+        dialect: Dialect,
+        /// Where.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A URL that names no database.
+    #[error(
+        "[database] sql_alchemy_conn names no database; add it after the host, as in mysql://user@host/airflow"
+    )]
+    NoDatabaseNamed,
     /// The server does not let this user in.
     #[error(
         "{dialect} at {address} does not let user {user:?} in ({reason}); \
@@ -50,8 +78,9 @@ pub enum ConnectError {
     },
     /// The server has no such database.
     #[error(
-        "{dialect} at {address} has no database {database:?}; create it (CREATE DATABASE {database}), \
-         then run: ferroflow db migrate"
+        "{dialect} at {address} has no database {database:?}, or hides it from user {user:?}; create it (CREATE \
+         DATABASE {}), GRANT the user all rights on it, then run: ferroflow db migrate",
+        dialect.quote(database)
     )]
     NoSuchDatabase {
         /// Who.
@@ -60,6 +89,8 @@ pub enum ConnectError {
         address: String,
         /// Which.
         database: String,
+        /// Who asked.
+        user: String,
     },
     /// A server that is too old.
     #[error("{server} is not supported: {needed}")]

@@ -9,6 +9,7 @@ mod postgres;
 mod sqlite;
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use sqlx::pool::PoolOptions;
@@ -16,6 +17,7 @@ use sqlx::pool::PoolOptions;
 pub use error::ConnectError;
 
 use crate::db::Db;
+use crate::dialect::Dialect;
 use crate::url::{DatabaseUrl, Family};
 
 /// What `[database]` says about connections.
@@ -127,6 +129,38 @@ fn warn_of_unused(url: &DatabaseUrl, known: &[&str]) {
                 "[database] sql_alchemy_conn: parameter {key} has no effect on ferroflow"
             );
         }
+    }
+}
+
+/// A parameter that is a number.
+fn number<T: std::str::FromStr>(url: &DatabaseUrl, name: &'static str) -> Result<Option<T>, ConnectError> {
+    let Some(value) = url.parameter(name) else { return Ok(None) };
+    match value.parse() {
+        Ok(number) => Ok(Some(number)),
+        Err(_) => Err(ConnectError::BadParameter {
+            name,
+            value: value.to_owned(),
+            allowed: "a whole number".to_owned(),
+        }),
+    }
+}
+
+/// A parameter that names a file, which has to be there: the driver's complaint would not name it.
+fn file(url: &DatabaseUrl, name: &'static str) -> Result<Option<PathBuf>, ConnectError> {
+    let Some(path) = url.parameter(name).map(PathBuf::from) else { return Ok(None) };
+    match std::fs::File::open(&path) {
+        Ok(_) => Ok(Some(path)),
+        Err(error) => Err(ConnectError::NoSuchFile { name, path, reason: error.kind().to_string() }),
+    }
+}
+
+/// What broke the connection off: nobody there, or somebody not to be trusted.
+fn unreachable(dialect: Dialect, address: String, error: &io::Error) -> ConnectError {
+    let reason = error.to_string();
+    if error.kind() == io::ErrorKind::InvalidData || reason.contains("certificate") {
+        ConnectError::NotTrusted { dialect, address, reason }
+    } else {
+        ConnectError::Unreachable { dialect, address, reason }
     }
 }
 

@@ -3,7 +3,10 @@
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Row as _};
 
-use super::{ConnectError, FIRST_ANSWER, Options, mode, no_answer_within, pool_options, warn_of_unused};
+use super::{
+    ConnectError, FIRST_ANSWER, Options, file, mode, no_answer_within, pool_options, unreachable,
+    warn_of_unused,
+};
 use crate::db::{Db, Pool};
 use crate::dialect::Dialect;
 use crate::statement::Rendering;
@@ -55,7 +58,8 @@ pub(super) async fn connect(url: &DatabaseUrl, options: &Options) -> Result<Db, 
 fn connect_options(url: &DatabaseUrl, options: &Options) -> Result<MySqlConnectOptions, ConnectError> {
     let mut connect = MySqlConnectOptions::new()
         .statement_cache_capacity(options.statement_cache)
-        .charset(url.parameter("charset").unwrap_or("utf8mb4"))
+        // What the driver sends, whatever the URL says of its Python counterpart.
+        .charset("utf8mb4")
         .ssl_mode(ssl_mode(url)?)
         .disable_statement_logging();
     if let Some(socket) = url.parameter("unix_socket") {
@@ -73,19 +77,16 @@ fn connect_options(url: &DatabaseUrl, options: &Options) -> Result<MySqlConnectO
     if let Some(password) = url.password.as_deref() {
         connect = connect.password(password);
     }
-    if let Some(database) = url.database.as_deref() {
-        connect = connect.database(database);
+    if let Some(path) = file(url, "ssl_ca")? {
+        connect = connect.ssl_ca(path);
     }
-    if let Some(file) = url.parameter("ssl_ca") {
-        connect = connect.ssl_ca(file);
+    if let Some(path) = file(url, "ssl_cert")? {
+        connect = connect.ssl_client_cert(path);
     }
-    if let Some(file) = url.parameter("ssl_cert") {
-        connect = connect.ssl_client_cert(file);
+    if let Some(path) = file(url, "ssl_key")? {
+        connect = connect.ssl_client_key(path);
     }
-    if let Some(file) = url.parameter("ssl_key") {
-        connect = connect.ssl_client_key(file);
-    }
-    Ok(connect)
+    Ok(connect.database(url.database.as_deref().ok_or(ConnectError::NoDatabaseNamed)?))
 }
 
 /// `mysqlclient` names a mode; `pymysql` verifies when it has an authority, unless told otherwise.
@@ -160,11 +161,10 @@ fn explain(error: sqlx::Error, options: &MySqlConnectOptions, address: &str) -> 
         // A user without rights on a database is told the same whether it exists or not.
         (Some(1049 | 1044), _) => {
             let database = options.get_database().unwrap_or("").to_owned();
-            ConnectError::NoSuchDatabase { dialect, address, database }
+            let user = options.get_username().to_owned();
+            ConnectError::NoSuchDatabase { dialect, address, database, user }
         }
-        (_, sqlx::Error::Io(error)) => {
-            ConnectError::Unreachable { dialect, address, reason: error.to_string() }
-        }
+        (_, sqlx::Error::Io(error)) => unreachable(dialect, address, &error),
         _ => ConnectError::Other { dialect, address, reason },
     }
 }

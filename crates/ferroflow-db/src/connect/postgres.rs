@@ -7,7 +7,10 @@ use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
-use super::{ConnectError, FIRST_ANSWER, Options, mode, no_answer_within, pool_options, warn_of_unused};
+use super::{
+    ConnectError, FIRST_ANSWER, Options, file, mode, no_answer_within, number, pool_options, unreachable,
+    warn_of_unused,
+};
 use crate::db::{ConfiguredSchema, Db, Pool};
 use crate::dialect::Dialect;
 use crate::statement::Rendering;
@@ -62,7 +65,7 @@ fn connect_options(url: &DatabaseUrl, options: &Options) -> Result<PgConnectOpti
     if let Some(host) = url.parameter("host").or(url.host.as_deref()) {
         connect = if host.starts_with('/') { connect.socket(host) } else { connect.host(host) };
     }
-    if let Some(port) = url.parameter("port").and_then(|port| port.parse().ok()).or(url.port) {
+    if let Some(port) = number(url, "port")?.or(url.port) {
         connect = connect.port(port);
     }
     if let Some(user) = url.parameter("user").or(url.username.as_deref()) {
@@ -74,14 +77,18 @@ fn connect_options(url: &DatabaseUrl, options: &Options) -> Result<PgConnectOpti
     if let Some(database) = url.database.as_deref() {
         connect = connect.database(database);
     }
-    if let Some(file) = url.parameter("sslrootcert") {
-        connect = connect.ssl_root_cert(file);
+    if let Some(path) = file(url, "sslrootcert")? {
+        // As in libpq: whoever names an authority wants it asked.
+        if matches!(connect.get_ssl_mode(), PgSslMode::Require) {
+            connect = connect.ssl_mode(PgSslMode::VerifyCa);
+        }
+        connect = connect.ssl_root_cert(path);
     }
-    if let Some(file) = url.parameter("sslcert") {
-        connect = connect.ssl_client_cert(file);
+    if let Some(path) = file(url, "sslcert")? {
+        connect = connect.ssl_client_cert(path);
     }
-    if let Some(file) = url.parameter("sslkey") {
-        connect = connect.ssl_client_key(file);
+    if let Some(path) = file(url, "sslkey")? {
+        connect = connect.ssl_client_key(path);
     }
     Ok(connect)
 }
@@ -92,7 +99,7 @@ async fn first_answer(
     url: &DatabaseUrl,
 ) -> Result<(String, String), ConnectError> {
     let address = address(options);
-    let limit = match url.parameter("connect_timeout").and_then(|seconds| seconds.parse().ok()) {
+    let limit = match number(url, "connect_timeout")? {
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
         _ => FIRST_ANSWER,
     };
@@ -136,11 +143,10 @@ fn explain(error: sqlx::Error, options: &PgConnectOptions, address: &str) -> Con
         }
         (Some("3D000"), _) => {
             let database = options.get_database().unwrap_or(options.get_username()).to_owned();
-            ConnectError::NoSuchDatabase { dialect, address, database }
+            let user = options.get_username().to_owned();
+            ConnectError::NoSuchDatabase { dialect, address, database, user }
         }
-        (_, sqlx::Error::Io(error)) => {
-            ConnectError::Unreachable { dialect, address, reason: error.to_string() }
-        }
+        (_, sqlx::Error::Io(error)) => unreachable(dialect, address, &error),
         _ => ConnectError::Other { dialect, address, reason },
     }
 }

@@ -22,10 +22,10 @@ pub(super) async fn connect(
     options: &Options,
     if_missing: IfMissing,
 ) -> Result<Db, ConnectError> {
-    warn_of_unused(url, &["timeout", "check_same_thread"]);
+    warn_of_unused(url, &[]);
     let path = absolute_path(url)?;
     check_file(&path, if_missing)?;
-    let connect_options = connect_options(&path, options);
+    let connect_options = connect_options(&path, options).create_if_missing(if_missing == IfMissing::Create);
     let server = first_look(&path, &connect_options).await?;
     Ok(Db {
         pool: Pool::Sqlite(pool_options(options).connect_lazy_with(connect_options)),
@@ -42,7 +42,6 @@ pub(super) async fn connect(
 fn connect_options(path: &Path, options: &Options) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
-        .create_if_missing(true)
         .foreign_keys(true)
         .busy_timeout(BUSY_TIMEOUT)
         // With WAL, a killed process loses nothing; only a power cut may take the last transactions.

@@ -34,9 +34,21 @@ impl ExecutorConfig {
         self.0
     }
 
-    /// The value inside, or `None` if it holds more than JSON can say (a Python object, a tuple, bytes).
+    /// The value inside, or `None` if it holds more than JSON can say (a Python object, a tuple, bytes), or is
+    /// nested deeper than anybody means.
     pub fn value(&self) -> Option<Value> {
-        to_json(serde_pickle::value_from_slice(&self.0, serde_pickle::DeOptions::new()).ok()?)
+        // The decoder calls itself for each level, and a row of a database is no reason to run out of stack:
+        // there are at most as many levels as bytes that could begin one.
+        let levels =
+            self.0.iter().filter(|byte| b"]}()".contains(byte) || (0x85..=0x8f).contains(*byte)).count();
+        match levels {
+            0..=32 => decode(&self.0),
+            33..=20_000 => std::thread::scope(|scope| {
+                let decoder = std::thread::Builder::new().stack_size((levels + 64) * STACK_PER_LEVEL);
+                decoder.spawn_scoped(scope, || decode(&self.0)).ok()?.join().ok()?
+            }),
+            _ => None,
+        }
     }
 }
 
@@ -137,7 +149,21 @@ fn write_text(out: &mut Vec<u8>, text: &str) {
     out.push(opcode::MEMOIZE);
 }
 
-fn to_json(value: serde_pickle::Value) -> Option<Value> {
+/// More than the decoder was seen to need, unoptimised.
+const STACK_PER_LEVEL: usize = 16 * 1024;
+
+/// As deep as `serde_json` goes.
+const DEEPEST: usize = 127;
+
+fn decode(bytes: &[u8]) -> Option<Value> {
+    to_json(serde_pickle::value_from_slice(bytes, serde_pickle::DeOptions::new()).ok()?, 0)
+}
+
+fn to_json(value: serde_pickle::Value, depth: usize) -> Option<Value> {
+    if depth > DEEPEST {
+        return None;
+    }
+    let inner = |value| to_json(value, depth + 1);
     Some(match value {
         serde_pickle::Value::None => Value::Null,
         serde_pickle::Value::Bool(value) => Value::Bool(value),
@@ -146,11 +172,11 @@ fn to_json(value: serde_pickle::Value) -> Option<Value> {
         serde_pickle::Value::F64(value) => Value::Number(Number::from_f64(value)?),
         serde_pickle::Value::String(value) => Value::String(value),
         serde_pickle::Value::List(items) => {
-            Value::Array(items.into_iter().map(to_json).collect::<Option<_>>()?)
+            Value::Array(items.into_iter().map(inner).collect::<Option<_>>()?)
         }
         serde_pickle::Value::Dict(entries) => {
             let entries = entries.into_iter().map(|(key, value)| match key {
-                HashableValue::String(key) => Some((key, to_json(value)?)),
+                HashableValue::String(key) => Some((key, inner(value)?)),
                 _ => None,
             });
             Value::Object(entries.collect::<Option<_>>()?)
@@ -179,6 +205,15 @@ mod tests {
             "ratio": 0.25, "on": true, "off": false, "none": null, "empty": [{}, []], "é": "ü",
         });
         assert_eq!(ExecutorConfig::pickle(&value).value(), Some(value));
+    }
+
+    #[test]
+    fn depth_is_no_danger() {
+        for (depth, is_read) in [(1, true), (100, true), (300, false), (9_000, false), (100_000, false)] {
+            // Lists in lists: EMPTY_LIST for each, APPEND for all but the outermost.
+            let bytes = [&[0x80, 5][..], &vec![b']'; depth], &vec![b'a'; depth - 1], b"."].concat();
+            assert_eq!(ExecutorConfig::from_bytes(bytes).value().is_some(), is_read, "{depth}");
+        }
     }
 
     #[test]

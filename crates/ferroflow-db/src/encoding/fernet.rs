@@ -19,7 +19,10 @@ const HEADER: usize = 1 + 8 + 16;
 const SIGNATURE: usize = 32;
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+    // As lenient as Python's decoder.
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
 );
 
 /// The keys of `[core] fernet_key`. Without any, values are stored as they are.
@@ -34,7 +37,7 @@ pub enum FernetError {
     /// A key that cannot be one.
     #[error(
         "[core] fernet_key: key {position} is not 32 bytes in URL-safe base64; \
-         make one with: openssl rand -base64 32 | tr '+/' '-_'"
+         make one with: openssl rand -base64 32"
     )]
     BadKey {
         /// Which of the comma-separated keys, from 1.
@@ -125,6 +128,8 @@ impl fmt::Debug for Fernet {
 
 impl Key {
     fn parse(text: &str) -> Option<Self> {
+        // Keys in the other alphabet of base64, as openssl makes them, work in Airflow, too.
+        let text = text.replace('+', "-").replace('/', "_");
         let bytes: [u8; 32] = BASE64.decode(text).ok()?.try_into().ok()?;
         let (signing, encryption) = bytes.split_at(16);
         Some(Self { signing: signing.try_into().ok()?, encryption: encryption.try_into().ok()? })
@@ -218,6 +223,15 @@ mod tests {
         let fernet = Fernet::new(KEY).unwrap();
         for damaged in ["", "gAAAAA", &TOKEN.replace("gAAA", "hAAA"), &TOKEN.replace("JcbmrR", "JcbmrS")] {
             assert_eq!(fernet.decrypt(&encrypted(damaged)), Err(FernetError::NoKeyFits), "{damaged}");
+        }
+    }
+
+    #[test]
+    fn keys_that_python_takes_are_taken() {
+        let plain = KEY.replace('-', "+").replace('_', "/");
+        let trailing_bits = KEY.replace("4e4=", "4e5=");
+        for key in [plain, trailing_bits, KEY.trim_end_matches('=').to_owned()] {
+            assert_eq!(Fernet::new(&key).unwrap().decrypt(&encrypted(TOKEN)).unwrap(), "hello", "{key}");
         }
     }
 

@@ -9,7 +9,9 @@ use jiff::{Timestamp, tz::TimeZone};
 
 /// As the drivers of PostgreSQL and MySQL take it. Both columns hold microseconds.
 pub(crate) fn to_chrono(time: Timestamp) -> DateTime<Utc> {
-    DateTime::from_timestamp_micros(time.as_microsecond()).expect("jiff's range lies within chrono's")
+    // Down, as the text form does, also before 1970.
+    let micros = i64::try_from(time.as_nanosecond().div_euclid(1000)).expect("jiff's range fits");
+    DateTime::from_timestamp_micros(micros).expect("jiff's range lies within chrono's")
 }
 
 pub(crate) fn from_chrono(time: DateTime<Utc>) -> Result<Timestamp, jiff::Error> {
@@ -51,11 +53,14 @@ mod tests {
             prop_assert_eq!(one.cmp(&other), to_sqlite_text(one).cmp(&to_sqlite_text(other)));
             prop_assert_eq!(from_sqlite_text(&to_sqlite_text(one)).unwrap(), one);
             prop_assert_eq!(from_chrono(to_chrono(one)).unwrap(), one);
+            let between = one + jiff::SignedDuration::from_nanos(999);
+            prop_assert_eq!(from_chrono(to_chrono(between)).unwrap(), one);
+            prop_assert_eq!(to_sqlite_text(between), to_sqlite_text(one));
         }
     }
 
     /// What Python's datetime can say, in seconds since 1970.
-    const YEARS_1_TO_9999: std::ops::Range<i64> = -62_135_596_800..253_402_300_800;
+    const YEARS_1_TO_9999: std::ops::Range<i64> = -62_135_596_800..253_402_207_200;
 
     #[test]
     fn both_forms_of_sqlite_text_are_read() {

@@ -1,10 +1,10 @@
 //! What a database holds.
 
-use crate::db::Tx;
 use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::schema::{REVISION, ddl, refusal::Refusal};
 use crate::statement::sql;
+use crate::tx::Tx;
 
 /// What a database holds, as far as its tables tell.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,12 +20,13 @@ pub use inspect::State;
 pub use refusal::Refusal;
 
 use crate::bind::binds;
-use crate::db::{ConfiguredSchema, Db, Tx};
+use crate::db::{ConfiguredSchema, Db};
 use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::log_template::{self, LogTemplates};
 use crate::pool;
 use crate::statement::sql;
+use crate::tx::Tx;
 
 /// The alembic revision of Airflow 3.3.x, which this crate speaks.
 pub const REVISION: &str = "d2f4e1b3c5a7";
@@ -87,7 +88,7 @@ pub async fn reset(db: &Db, creation: &Creation) -> Result<Migrated, Error> {
 
 /// What is there.
 pub async fn state(db: &Db) -> Result<State, Error> {
-    db.transact(|tx| async move { inspect::state(tx).await }.scope_boxed()).await
+    db.read(|tx| async move { inspect::state(tx).await }.scope_boxed()).await
 }
 
 /// An error, with what to do, unless the tables are those of [`REVISION`].
@@ -174,32 +175,38 @@ async fn seed(tx: &mut Tx, creation: &Creation) -> Result<(), Error> {
 async fn drop_tables(tx: &mut Tx) -> Result<(), Error> {
     let dialect = tx.dialect();
     let present = inspect::table_names(tx).await?;
-    let ours: Vec<String> = ddl::table_names()
-        .into_iter()
-        .rev()
-        .filter(|table| present.iter().any(|name| name == table))
-        .map(|table| dialect.quote(table))
-        .collect();
+    let mut ours = ddl::table_names();
+    ours.retain(|table| present.iter().any(|name| name == table));
+    // Each before those it refers to; the revision last, so that what a crash leaves is still known for ours.
+    ours.reverse();
+    ours.sort_by_key(|table| *table == "alembic_version");
+    let ours: Vec<String> = ours.into_iter().map(|table| dialect.quote(table)).collect();
     if ours.is_empty() {
         return Ok(());
     }
-    let what = "dropping the tables";
     let together = format!("DROP TABLE {}", ours.join(", "));
-    let statements = match dialect {
+    match dialect {
         // Together, so that no foreign key among them is in the way.
-        Dialect::Postgres => vec![together],
+        Dialect::Postgres => drop_by(tx, &together).await,
         Dialect::MySql | Dialect::MariaDb => {
-            vec!["SET foreign_key_checks = 0".to_owned(), together, "SET foreign_key_checks = 1".to_owned()]
+            drop_by(tx, "SET foreign_key_checks = 0").await?;
+            let dropped = drop_by(tx, &together).await;
+            // The connection goes back to the pool, whatever became of it.
+            drop_by(tx, "SET foreign_key_checks = 1").await?;
+            dropped
         }
         Dialect::Sqlite => {
-            let each = ours.iter().map(|table| format!("DROP TABLE {table}"));
-            std::iter::once("PRAGMA defer_foreign_keys = ON".to_owned()).chain(each).collect()
+            drop_by(tx, "PRAGMA defer_foreign_keys = ON").await?;
+            for table in ours {
+                drop_by(tx, &format!("DROP TABLE {table}")).await?;
+            }
+            Ok(())
         }
-    };
-    for statement in statements {
-        tx.execute_text(what, &statement, Vec::new()).await?;
     }
-    Ok(())
+}
+
+async fn drop_by(tx: &mut Tx, statement: &str) -> Result<(), Error> {
+    tx.execute_text("dropping the tables", statement, Vec::new()).await.map(drop)
 }
 
 /// The lock under which official components migrate. SQLite's transaction is the lock.

@@ -4,17 +4,18 @@ use ferroflow_db::ScopedFutureExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferroflow_db::schema::{self, State};
 use ferroflow_db::{Db, dag_run, pool};
 use ferroflow_model::state::RunState;
 use ferroflow_testkit::{Server, TestDb};
 use tokio::time::timeout;
 
-use crate::{Gate, NOW, add_running_runs, on_every_database};
+use crate::{Gate, NOW, add_running_runs, get_variable, on_every_database, set_variable};
 
 on_every_database!(
     each_row_is_shown_to_one_of_two_transactions,
     whoever_comes_second_to_the_pools_is_told_at_once,
-    without_row_locks_nobody_waits_or_is_turned_away,
+    a_busy_lock_does_not_swallow_what_was_written_before,
 );
 
 /// Longer than any answer takes; a test that waits for a lock fails instead of hanging.
@@ -64,18 +65,52 @@ async fn whoever_comes_second_to_the_pools_is_told_at_once(server: Server) {
     assert!(lock_pools(&db).await, "the first has given them back");
 }
 
-async fn without_row_locks_nobody_waits_or_is_turned_away(server: Server) {
-    let database = TestDb::migrated(server).await;
-    let options = ferroflow_db::Options { row_locks: false, ..database.options() };
-    let db = Db::connect(&options).await.unwrap();
+/// On PostgreSQL a failed statement takes its transaction with it, and a commit would not tell.
+async fn a_busy_lock_does_not_swallow_what_was_written_before(server: Server) {
     if server == Server::Sqlite {
-        assert!(lock_pools(&db).await);
-        return;
+        return a_reader_of_sqlite_does_not_wait_for_the_writer().await;
     }
+    let database = TestDb::migrated(server).await;
+    let db = database.connect().await;
     let (first, gate) = hold_pools(&db).await;
-    assert!(timeout(AT_ONCE, lock_pools(&db)).await.expect("there is no lock to wait for"));
+    let outcome = db.transact(|tx| {
+        async move {
+            set_variable(tx, "key", "value").await?;
+            Ok(pool::lock_all(tx).await?.is_some())
+        }
+        .scope_boxed()
+    });
+    let outcome = outcome.await;
     gate.open();
     first.await.unwrap();
+    let found = db.read(|tx| async move { get_variable(tx, "key").await }.scope_boxed()).await.unwrap();
+    match outcome {
+        Ok(is_locked) => assert_eq!((is_locked, found.as_deref()), (false, Some("value"))),
+        Err(error) => assert_eq!((error.to_string().contains("nothing was written"), found), (true, None)),
+    }
+}
+
+async fn a_reader_of_sqlite_does_not_wait_for_the_writer() {
+    let database = TestDb::migrated(Server::Sqlite).await;
+    let db = database.connect().await;
+    let (first, gate) = hold_pools(&db).await;
+    let state = timeout(AT_ONCE, schema::state(&db)).await.expect("the writer is not in the way").unwrap();
+    assert_eq!(state, State::Current);
+    gate.open();
+    first.await.unwrap();
+}
+
+#[tokio::test]
+async fn without_row_locks_nobody_waits_or_is_turned_away() {
+    for server in [Server::Postgres, Server::MariaDb] {
+        let database = TestDb::migrated(server).await;
+        let options = ferroflow_db::Options { row_locks: false, ..database.options() };
+        let db = Db::connect(&options).await.unwrap();
+        let (first, gate) = hold_pools(&db).await;
+        assert!(timeout(AT_ONCE, lock_pools(&db)).await.expect("there is no lock to wait for"));
+        gate.open();
+        first.await.unwrap();
+    }
 }
 
 /// Another transaction that holds the pools until the gate is opened.

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use ferroflow_db::{Db, Error, Options, dag};
 use ferroflow_testkit::rows::a_dag;
 use ferroflow_testkit::{Server, TestDb};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Barrier;
 
 use crate::{get_variable, on_every_database, set_variable};
@@ -137,4 +139,48 @@ async fn set(db: &Db, key: &str, value: &str) -> Result<(), Error> {
 
 async fn get(db: &Db, key: &str) -> Option<String> {
     db.transact(|tx| async move { get_variable(tx, key).await }.scope_boxed()).await.unwrap()
+}
+
+/// Whether it was done is not known, so it is not done again.
+#[tokio::test]
+async fn a_connection_cut_during_commit_is_not_repeated() {
+    let database = TestDb::migrated(Server::Postgres).await;
+    let url = ferroflow_db::DatabaseUrl::parse(&database.url()).unwrap();
+    let port = cut_at_commit(url.port.unwrap()).await;
+    let through_proxy = database.url().replace(&format!(":{}/", url.port.unwrap()), &format!(":{port}/"));
+    let db = Db::connect(&Options::new(format!("{through_proxy}?sslmode=disable"))).await.unwrap();
+    let attempts = &AtomicU32::new(0);
+    let outcome = db.transact(|tx| {
+        async move {
+            attempts.fetch_add(1, Ordering::SeqCst);
+            set_variable(tx, "key", "value").await
+        }
+        .scope_boxed()
+    });
+    assert!(matches!(outcome.await, Err(Error::OutcomeUnknown(_))));
+    assert_eq!(attempts.load(Ordering::SeqCst), 1);
+}
+
+/// A proxy that hangs up when a client asks to commit.
+async fn cut_at_commit(server_port: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let server = TcpStream::connect(("127.0.0.1", server_port)).await.unwrap();
+            let (mut from_client, mut to_client) = client.into_split();
+            let (mut from_server, mut to_server) = server.into_split();
+            tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+            tokio::spawn(async move {
+                let mut buffer = [0; 8192];
+                while let Ok(length @ 1..) = from_client.read(&mut buffer).await {
+                    if buffer[..length].windows(6).any(|text| text == b"COMMIT") {
+                        return;
+                    }
+                    to_server.write_all(&buffer[..length]).await.unwrap();
+                }
+            });
+        }
+    });
+    port
 }

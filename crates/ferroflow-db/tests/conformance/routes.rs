@@ -79,6 +79,8 @@ async fn tls_is_used_and_certificates_are_checked_as_the_url_says() {
     for (query, expected) in [
         ("sslmode=disable".to_owned(), Some(false)),
         ("sslmode=require".to_owned(), Some(true)),
+        (format!("sslmode=require&sslrootcert={ours}"), Some(true)),
+        (format!("sslmode=require&sslrootcert={other}"), None),
         (format!("sslmode=verify-ca&sslrootcert={ours}"), Some(true)),
         (format!("sslmode=verify-full&sslrootcert={ours}"), Some(true)),
         (format!("sslmode=verify-full&sslrootcert={other}"), None),

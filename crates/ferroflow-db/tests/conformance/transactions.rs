@@ -1,15 +1,19 @@
 //! What a database guarantees, however it is configured.
 
 use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::schema::{self, Migrated, State};
 use ferroflow_db::{Db, dag_run};
 use ferroflow_model::state::RunState;
 use ferroflow_testkit::{Server, TestDb, creation};
 
+use jiff::Timestamp;
+
 use crate::{NOW, add_running_runs, on_every_database};
 
 on_every_database!(
     a_state_is_left_only_by_whoever_names_it,
+    a_time_is_stored_as_it_is_or_refused,
     creation_is_done_once_however_many_ask,
     a_creation_that_was_interrupted_is_finished,
     a_reset_leaves_the_tables_and_nothing_in_them,
@@ -31,6 +35,37 @@ async fn a_state_is_left_only_by_whoever_names_it(server: Server) {
             .await
             .unwrap();
         assert_eq!(changed, expected, "{from} to {to}");
+    }
+}
+
+/// MySQL's TIMESTAMP ends in 2038. What lies beyond must not become another time.
+async fn a_time_is_stored_as_it_is_or_refused(server: Server) {
+    let database = TestDb::migrated(server).await;
+    let db = database.connect().await;
+    for text in ["1960-01-02T03:04:05.000006Z", "2026-11-15T12:00:00.123456Z", "2039-01-01T00:00:00Z"] {
+        let time: Timestamp = text.parse().unwrap();
+        let job = &NewJob {
+            job_type: "SchedulerJob".to_owned(),
+            hostname: "host".to_owned(),
+            unixname: "user".to_owned(),
+            executor_class: None,
+        };
+        let stored = db
+            .transact(|tx| {
+                async move {
+                    let id = job::insert(tx, job, time).await?;
+                    Ok(job::find(tx, id).await?.and_then(|job| job.start_date))
+                }
+                .scope_boxed()
+            })
+            .await;
+        match stored {
+            Ok(found) => assert_eq!(found, Some(time), "{server:?}"),
+            Err(error) => {
+                assert!(server == Server::MariaDb && !text.starts_with("2026"), "{error}");
+                assert!(error.to_string().contains("Incorrect datetime value"), "{error}");
+            }
+        }
     }
 }
 

@@ -11,12 +11,17 @@ An option is looked up in this order; the first place that has it wins:
 
   1. the environment variable AIRFLOW__SECTION__KEY
   2. for sensitive options, the output of the command in AIRFLOW__SECTION__KEY_CMD
-  3. `key = value` below `[section]` in airflow.cfg
-  4. for sensitive options, the output of the command in `key_cmd` in airflow.cfg
-  5. the default of Airflow 3.3.2
+  3. for sensitive options, the secrets backend, by the name in AIRFLOW__SECTION__KEY_SECRET
+  4. `key = value` below `[section]` in airflow.cfg
+  5. for sensitive options, the output of the command in `key_cmd` in airflow.cfg
+  6. for sensitive options, the secrets backend, by the name in `key_secret` in airflow.cfg
+  7. the default of Airflow 3.3.2
+
+A secrets backend is Python, which ferroflow cannot ask: where [secrets] backend is set, 3 and 6 are errors, and \
+where it is not they have no effect.
 
 airflow.cfg is the file that AIRFLOW_CONFIG names, or else the one in AIRFLOW_HOME, which is ~/airflow unless set. \
-It need not exist, and is never written.";
+It need not exist, unless AIRFLOW_CONFIG names it, and is never written.";
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = LOOKUP_ORDER)]

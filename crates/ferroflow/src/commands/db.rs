@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use ferroflow_config::Environment;
 use ferroflow_db::schema::{self, Migrated, REVISION, State};
-use ferroflow_db::{Db, Error};
+use ferroflow_db::{ConnectError, Db, Error};
 
 use crate::session::{Session, block_on};
 
@@ -67,6 +67,12 @@ pub(crate) fn run(command: &DbCommand, environment: &Environment, out: &mut dyn 
 
 async fn migrate(session: &Session, out: &mut dyn Write) -> Result<()> {
     let creation = session.creation()?;
+    if let Some(managers) = &session.settings.database.external_db_managers {
+        let managers = managers.join(", ");
+        tracing::warn!(
+            "[database] external_db_managers: the tables of {managers} are made by `airflow db migrate` only"
+        );
+    }
     let db = session.connect_to_create().await?;
     let place = place(session, &db)?;
     match schema::migrate(&db, &creation).await? {
@@ -87,7 +93,7 @@ async fn check(session: &Session, args: &CheckArgs, out: &mut dyn Write) -> Resu
     let db = loop {
         match session.connect().await {
             Ok(db) => break db,
-            Err(error) if tries_left > 0 => {
+            Err(error) if tries_left > 0 && !is_misconfigured(&error) => {
                 tracing::warn!("{error:#}; {tries_left} more tries");
                 tokio::time::sleep(Duration::from_secs(args.retry_delay)).await;
                 tries_left -= 1;
@@ -103,6 +109,19 @@ async fn check(session: &Session, args: &CheckArgs, out: &mut dyn Write) -> Resu
     writeln!(out, "connected to {}: {found}", place(session, &db)?)?;
     db.close().await;
     Ok(())
+}
+
+/// Whether it is the URL that is wrong, which no waiting mends.
+fn is_misconfigured(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref(),
+        Some(
+            ConnectError::Url(_)
+                | ConnectError::BadParameter { .. }
+                | ConnectError::NoDatabaseNamed
+                | ConnectError::SqliteNotAbsolute(_)
+        )
+    )
 }
 
 async fn check_migrations(session: &Session, args: &CheckMigrationsArgs, out: &mut dyn Write) -> Result<()> {
@@ -127,7 +146,14 @@ async fn check_migrations(session: &Session, args: &CheckMigrationsArgs, out: &m
 
 /// What is missing for the tables to be right.
 async fn missing(session: &Session) -> Result<Option<anyhow::Error>> {
-    let db = session.connect().await?;
+    let db = match session.connect().await {
+        Ok(db) => db,
+        // The file is made by whoever makes the tables.
+        Err(error) if matches!(error.downcast_ref(), Some(ConnectError::SqliteMissing(_))) => {
+            return Ok(Some(error));
+        }
+        Err(error) => return Err(error),
+    };
     let outcome = schema::check(&db).await;
     db.close().await;
     match outcome {
@@ -139,14 +165,15 @@ async fn missing(session: &Session) -> Result<Option<anyhow::Error>> {
 
 async fn reset(session: &Session, args: &ResetArgs, out: &mut dyn Write) -> Result<()> {
     let creation = session.creation()?;
-    let db = session.connect_to_create().await?;
-    let place = place(session, &db)?;
     if !args.yes {
+        let place = session.database_url()?;
         confirm(
             &format!("This drops every Airflow table in {place}, with all runs, variables and connections."),
             out,
         )?;
     }
+    let db = session.connect_to_create().await?;
+    let place = place(session, &db)?;
     if let Migrated::Created { tables, .. } = schema::reset(&db, &creation).await? {
         writeln!(out, "created {tables} tables anew in {place}, at revision {REVISION}")?;
     }

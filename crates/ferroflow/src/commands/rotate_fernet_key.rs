@@ -10,7 +10,7 @@ use crate::session::{Session, block_on};
 
 pub(crate) fn run(environment: &Environment, out: &mut dyn Write) -> Result<()> {
     let session = Session::start(environment)?;
-    let fernet = &session.fernet()?;
+    let fernet = &session.fernet;
     if !fernet.is_encrypting() {
         bail!("[core] fernet_key is empty; set it to the new key, a comma, and the old key");
     }

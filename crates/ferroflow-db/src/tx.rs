@@ -1,0 +1,250 @@
+//! One transaction: statements in, rows out.
+
+use sqlx::mysql::{MySqlQueryResult, MySqlRow};
+use sqlx::postgres::{PgQueryResult, PgRow};
+use sqlx::sqlite::{SqliteQueryResult, SqliteRow};
+use sqlx::{MySql, Postgres, Sqlite, Transaction};
+
+use crate::bind::{self, Bind, flatten};
+use crate::db::ConfiguredSchema;
+use crate::dialect::Dialect;
+use crate::error::{Error, is_connection_lost};
+use crate::row::Row;
+use crate::statement::{Rendering, Statement, Text, render};
+
+/// One transaction. Every statement runs in one: there is no other way to the database, so nothing depends on
+/// what an earlier transaction left on its connection.
+#[derive(Debug)]
+pub struct Tx {
+    connection: Connection,
+    rendering: Rendering,
+    keep_prepared: bool,
+    schema: Option<ConfiguredSchema>,
+    /// Whether a statement has changed anything.
+    has_changed: bool,
+    /// The statement that failed, after which PostgreSQL takes no other.
+    aborted_by: Option<String>,
+}
+
+/// What the driver has begun.
+#[derive(Debug)]
+pub(crate) enum Connection {
+    Postgres(Transaction<'static, Postgres>),
+    MySql(Transaction<'static, MySql>),
+    Sqlite(Transaction<'static, Sqlite>),
+}
+
+macro_rules! run {
+    ($tx:expr, $operation:expr, $text:expr, $binds:expr, |$query:ident, $connection:ident| $run:expr) => {{
+        let keep_prepared = $tx.keep_prepared;
+        match &mut $tx.connection {
+            Connection::Postgres(tx) => {
+                let $query = bind::postgres(sqlx::query($text), $binds).persistent(keep_prepared);
+                let $connection = &mut **tx;
+                $run.map(Answer::Postgres)
+            }
+            Connection::MySql(tx) => {
+                let $query = bind::mysql(sqlx::query($text), $binds).persistent(keep_prepared);
+                let $connection = &mut **tx;
+                $run.map(Answer::MySql)
+            }
+            Connection::Sqlite(tx) => {
+                let $query = bind::sqlite(sqlx::query($text), $binds).persistent(keep_prepared);
+                let $connection = &mut **tx;
+                $run.map(Answer::Sqlite)
+            }
+        }
+        .map_err(|cause| $tx.failed($operation, cause))?
+    }};
+}
+
+/// What one of the three drivers answered.
+enum Answer<P, M, S> {
+    Postgres(P),
+    MySql(M),
+    Sqlite(S),
+}
+
+impl Tx {
+    pub(crate) fn new(
+        connection: Connection,
+        rendering: Rendering,
+        keep_prepared: bool,
+        schema: Option<ConfiguredSchema>,
+    ) -> Self {
+        Self { connection, rendering, keep_prepared, schema, has_changed: false, aborted_by: None }
+    }
+
+    /// Commits what came out well, and rolls back what did not.
+    pub(crate) async fn end<T>(mut self, outcome: Result<T, Error>) -> Result<T, Error> {
+        match (outcome, self.aborted_by.take()) {
+            (Ok(value), None) => self.commit().await.map(|()| value),
+            // The work has met the error itself: a lock was busy, say. A commit would roll back all the same,
+            // and not tell; so what was changed before is an error now.
+            (Ok(value), Some(operation)) => {
+                let has_changed = self.has_changed;
+                drop(self.rollback().await);
+                if has_changed { Err(Error::Aborted(operation)) } else { Ok(value) }
+            }
+            (Err(error), _) => {
+                // The error of the work is the one to report; a failing rollback closes the connection,
+                // which rolls back too.
+                drop(self.rollback().await);
+                Err(error)
+            }
+        }
+    }
+
+    /// Which database this is.
+    pub fn dialect(&self) -> Dialect {
+        self.rendering.dialect
+    }
+
+    /// The schema that the configuration names, on PostgreSQL.
+    pub(crate) fn configured_schema(&self) -> Option<&ConfiguredSchema> {
+        self.schema.as_ref()
+    }
+
+    /// All rows of a query.
+    pub(crate) async fn fetch_all(
+        &mut self,
+        statement: &'static Statement,
+        binds: Vec<Bind>,
+    ) -> Result<Vec<Row>, Error> {
+        let (text, binds) = self.prepared(statement, binds);
+        let rows =
+            run!(self, statement.name, text, binds, |query, connection| query.fetch_all(connection).await);
+        Ok(rows_of(rows))
+    }
+
+    /// The first row of a query.
+    pub(crate) async fn fetch_optional(
+        &mut self,
+        statement: &'static Statement,
+        binds: Vec<Bind>,
+    ) -> Result<Option<Row>, Error> {
+        Ok(self.fetch_all(statement, binds).await?.into_iter().next())
+    }
+
+    /// Changes rows, and says how many.
+    pub(crate) async fn execute(
+        &mut self,
+        statement: &'static Statement,
+        binds: Vec<Bind>,
+    ) -> Result<u64, Error> {
+        let (text, binds) = self.prepared(statement, binds);
+        let answer =
+            run!(self, statement.name, text, binds, |query, connection| query.execute(connection).await);
+        self.has_changed = true;
+        Ok(rows_affected(&answer))
+    }
+
+    /// Inserts one row whose `id` the database counts up, and returns that id. The statement ends in
+    /// `{returning:id}`.
+    pub(crate) async fn insert(
+        &mut self,
+        statement: &'static Statement,
+        binds: Vec<Bind>,
+    ) -> Result<i64, Error> {
+        self.has_changed = true;
+        if self.rendering.dialect == Dialect::Postgres {
+            let rows = self.fetch_all(statement, binds).await?;
+            return rows.first().map_or(Ok(0), |row| row.get("id"));
+        }
+        let (text, binds) = self.prepared(statement, binds);
+        let answer =
+            run!(self, statement.name, text, binds, |query, connection| query.execute(connection).await);
+        Ok(match answer {
+            Answer::Postgres(_) => unreachable!("answered above"),
+            Answer::MySql(result) => i64::try_from(result.last_insert_id()).unwrap_or(i64::MAX),
+            Answer::Sqlite(result) => result.last_insert_rowid(),
+        })
+    }
+
+    /// Runs a statement that is made at run time: the schema, and what is the same for several tables. Values
+    /// are bound here, too.
+    pub(crate) async fn execute_text(
+        &mut self,
+        operation: &str,
+        text: &str,
+        binds: Vec<Bind>,
+    ) -> Result<u64, Error> {
+        let text = Text::Sized(render(text, self.rendering, &[]));
+        let answer = run!(self, operation, text, binds, |query, connection| query.execute(connection).await);
+        self.has_changed = true;
+        Ok(rows_affected(&answer))
+    }
+
+    /// The rows of a query that is made at run time.
+    pub(crate) async fn fetch_text(
+        &mut self,
+        operation: &str,
+        text: &str,
+        binds: Vec<Bind>,
+    ) -> Result<Vec<Row>, Error> {
+        let text = Text::Sized(render(text, self.rendering, &[]));
+        let rows = run!(self, operation, text, binds, |query, connection| query.fetch_all(connection).await);
+        Ok(rows_of(rows))
+    }
+
+    /// Notes what PostgreSQL will hold against this transaction.
+    fn failed(&mut self, operation: &str, cause: sqlx::Error) -> Error {
+        if self.dialect() == Dialect::Postgres {
+            self.aborted_by = Some(operation.to_owned());
+        }
+        Error::Query { operation: operation.to_owned(), cause }
+    }
+
+    fn prepared(&self, statement: &'static Statement, binds: Vec<Bind>) -> (Text, Vec<Bind>) {
+        let (lists, binds) = flatten(binds);
+        (statement.text(self.rendering, &lists), binds)
+    }
+
+    async fn commit(self) -> Result<(), Error> {
+        let outcome = match self.connection {
+            Connection::Postgres(tx) => tx.commit().await,
+            Connection::MySql(tx) => tx.commit().await,
+            Connection::Sqlite(tx) => tx.commit().await,
+        };
+        outcome.map_err(|cause| {
+            if is_connection_lost(&cause) {
+                Error::OutcomeUnknown(cause)
+            } else {
+                Error::Query { operation: "commit".to_owned(), cause }
+            }
+        })
+    }
+
+    async fn rollback(self) -> Result<(), sqlx::Error> {
+        match self.connection {
+            Connection::Postgres(tx) => tx.rollback().await,
+            Connection::MySql(tx) => tx.rollback().await,
+            Connection::Sqlite(tx) => tx.rollback().await,
+        }
+    }
+}
+
+impl sqlx::SqlSafeStr for Text {
+    fn into_sql_str(self) -> sqlx::SqlStr {
+        match self {
+            Self::Fixed(text) => text.into_sql_str(),
+            Self::Sized(text) => sqlx::AssertSqlSafe(text).into_sql_str(),
+        }
+    }
+}
+
+fn rows_affected(answer: &Answer<PgQueryResult, MySqlQueryResult, SqliteQueryResult>) -> u64 {
+    match answer {
+        Answer::Postgres(result) => result.rows_affected(),
+        Answer::MySql(result) => result.rows_affected(),
+        Answer::Sqlite(result) => result.rows_affected(),
+    }
+}
+
+fn rows_of(answer: Answer<Vec<PgRow>, Vec<MySqlRow>, Vec<SqliteRow>>) -> Vec<Row> {
+    match answer {
+        Answer::Postgres(rows) => rows.into_iter().map(Row::Postgres).collect(),
+        Answer::MySql(rows) => rows.into_iter().map(Row::MySql).collect(),
+        Answer::Sqlite(rows) => rows.into_iter().map(Row::Sqlite).collect(),
+    }
+}
