@@ -46,6 +46,30 @@ async fn on_mariadb() {
     ferroflow_and_airflow_make_the_same_database(Server::MariaDb).await;
 }
 
+/// What the first rows and the columns depend on: pools, log templates (one that Airflow has replaced since, and
+/// one of the site's own) and the collation of ids.
+#[tokio::test]
+async fn a_configured_database_is_the_same_too() {
+    let old_default = "dag_id={{ ti.dag_id }}/run_id={{ ti.run_id }}/task_id={{ ti.task_id }}/\
+                       {% if ti.map_index >= 0 %}map_index={{ ti.map_index }}/{% endif %}attempt={{ try_number }}.log";
+    let settings = [
+        (Server::Sqlite, "AIRFLOW__LOGGING__LOG_FILENAME_TEMPLATE", old_default),
+        (Server::Sqlite, "AIRFLOW__LOGGING__LOG_FILENAME_TEMPLATE", "{{ ti.dag_id }}.log"),
+        (Server::Sqlite, "AIRFLOW__CORE__DEFAULT_POOL_TASK_SLOT_COUNT", "7"),
+        (Server::MariaDb, "AIRFLOW__DATABASE__SQL_ENGINE_COLLATION_FOR_IDS", "ascii_bin"),
+    ];
+    for (server, variable, value) in settings {
+        let (ours, theirs) = (TestDb::empty(server).await, TestDb::empty(server).await);
+        let airflow = Airflow::on(&theirs.url()).with(variable, value);
+        let ferroflow = Program::new(env!("CARGO_BIN_EXE_ferroflow")).on(&ours.url()).with(variable, value);
+        ferroflow.run(&["db", "migrate"]).expect_success();
+        airflow.run(&["db", "migrate"]).expect_success();
+        let introspect =
+            |url: &str| airflow.python("testdata/schema/introspect.py", &[url], "").expect_success();
+        assert_same_lines(&introspect(&ours.url()), &introspect(&theirs.url()));
+    }
+}
+
 /// There is no MySQL 8 server to be had everywhere, so the statements themselves are compared.
 #[test]
 fn on_mysql_8_the_statements_say_what_sqlalchemy_would() {
