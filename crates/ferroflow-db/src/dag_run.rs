@@ -158,8 +158,8 @@ pub async fn find(tx: &mut Tx, dag_id: &str, run_id: &str) -> Result<Option<DagR
     row.as_ref().map(dag_run).transpose()
 }
 
-/// Running runs that nobody else has locked, those first that were not looked at for the longest time. They
-/// stay locked until the transaction ends.
+/// Running runs, of any DAG, that nobody else has locked, those first that were not looked at for the longest
+/// time. They stay locked until the transaction ends.
 pub async fn claim_running(tx: &mut Tx, limit: i64) -> Result<Vec<ClaimedRun>, Error> {
     if tx.dialect().is_mysql_family() {
         return claim_running_by_id(tx, limit).await;
