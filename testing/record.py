@@ -10,8 +10,9 @@ from testing.progress import Failure, say
 
 SCRIPTS = "record_*.py"
 
-# Where recordings are kept.
+# Where recordings are kept, and in what: nobody's source is taken for one.
 RECORDED = (TESTDATA, CRATES)
+RECORDINGS = (".gz", ".json", ".jsonl")
 
 
 def run(env: Mapping[str, str], venv_dir: Path) -> None:
@@ -42,7 +43,7 @@ def _read_all() -> dict[Path, bytes]:
         path.relative_to(ROOT): path.read_bytes()
         for directory in RECORDED
         for path in directory.rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        if path.is_file() and path.suffix in RECORDINGS
     }
 
 
