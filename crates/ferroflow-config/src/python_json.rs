@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ferroflow_model::python_float;
 use indexmap::IndexMap;
 
 /// What `json.dumps(json.loads(text), indent=4)` gives; `None` if the text is not JSON.
@@ -168,24 +169,6 @@ impl Parser<'_> {
             self.rest = rest;
             true
         })
-    }
-}
-
-/// A number as Python writes it: with a fraction or an exponent, the latter for very small and very large ones.
-fn python_float(number: f64) -> String {
-    if number.is_infinite() {
-        return if number < 0.0 { "-Infinity" } else { "Infinity" }.to_owned();
-    }
-    let scientific = format!("{number:e}");
-    let Some((digits, exponent)) = scientific.split_once('e') else {
-        return scientific;
-    };
-    match exponent.parse::<i32>() {
-        Ok(-4..=15) | Err(_) => format!("{number:?}"),
-        Ok(exponent) => {
-            let sign = if exponent < 0 { '-' } else { '+' };
-            format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
-        }
     }
 }
 

@@ -114,9 +114,12 @@ impl Formatter for PythonFormatter {
     }
 }
 
-/// Python's `repr`: the shortest digits that read back, with an exponent of two digits or more outside
-/// 0.0001 to 10¹⁶.
-fn python_float(value: f64) -> String {
+/// A float as Python's `json.dumps` writes it: the shortest digits that read back, with an exponent of two digits
+/// or more outside 0.0001 to 10¹⁶.
+pub fn python_float(value: f64) -> String {
+    if value.is_infinite() {
+        return if value < 0.0 { "-Infinity" } else { "Infinity" }.to_owned();
+    }
     let scientific = format!("{value:e}");
     let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
     match exponent.parse::<i32>() {

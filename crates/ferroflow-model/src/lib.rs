@@ -8,4 +8,4 @@ pub mod id;
 mod json;
 pub mod state;
 
-pub use json::{InvalidJson, Json};
+pub use json::{InvalidJson, Json, python_float};
