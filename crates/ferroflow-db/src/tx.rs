@@ -1,8 +1,8 @@
 //! One transaction: statements in, rows out.
 
-use sqlx::mysql::{MySqlQueryResult, MySqlRow};
-use sqlx::postgres::{PgQueryResult, PgRow};
-use sqlx::sqlite::{SqliteQueryResult, SqliteRow};
+use sqlx::mysql::MySqlQueryResult;
+use sqlx::postgres::PgQueryResult;
+use sqlx::sqlite::SqliteQueryResult;
 use sqlx::{MySql, Postgres, Sqlite, Transaction};
 
 use crate::bind::{self, Bind, flatten};
@@ -65,6 +65,9 @@ enum Answer<P, M, S> {
     Sqlite(S),
 }
 
+/// What it answered to a change.
+type Changed = Answer<PgQueryResult, MySqlQueryResult, SqliteQueryResult>;
+
 impl Tx {
     pub(crate) fn new(
         connection: Connection,
@@ -112,9 +115,7 @@ impl Tx {
         binds: Vec<Bind>,
     ) -> Result<Vec<Row>, Error> {
         let (text, binds) = self.prepared(statement, binds);
-        let rows =
-            run!(self, statement.name, text, binds, |query, connection| query.fetch_all(connection).await);
-        Ok(rows_of(rows))
+        self.query(statement.name, text, binds).await
     }
 
     /// The first row of a query.
@@ -133,10 +134,7 @@ impl Tx {
         binds: Vec<Bind>,
     ) -> Result<u64, Error> {
         let (text, binds) = self.prepared(statement, binds);
-        let answer =
-            run!(self, statement.name, text, binds, |query, connection| query.execute(connection).await);
-        self.has_changed = true;
-        Ok(rows_affected(&answer))
+        Ok(rows_affected(&self.change(statement.name, text, binds).await?))
     }
 
     /// Inserts one row whose `id` the database counts up, and returns that id. The statement ends in
@@ -146,15 +144,13 @@ impl Tx {
         statement: &'static Statement,
         binds: Vec<Bind>,
     ) -> Result<i64, Error> {
-        self.has_changed = true;
+        let (text, binds) = self.prepared(statement, binds);
         if self.rendering.dialect == Dialect::Postgres {
-            let rows = self.fetch_all(statement, binds).await?;
+            let rows = self.query(statement.name, text, binds).await?;
+            self.has_changed = true;
             return rows.first().map_or(Ok(0), |row| row.get("id"));
         }
-        let (text, binds) = self.prepared(statement, binds);
-        let answer =
-            run!(self, statement.name, text, binds, |query, connection| query.execute(connection).await);
-        Ok(match answer {
+        Ok(match self.change(statement.name, text, binds).await? {
             Answer::Postgres(_) => unreachable!("answered above"),
             Answer::MySql(result) => i64::try_from(result.last_insert_id()).unwrap_or(i64::MAX),
             Answer::Sqlite(result) => result.last_insert_rowid(),
@@ -170,9 +166,7 @@ impl Tx {
         binds: Vec<Bind>,
     ) -> Result<u64, Error> {
         let text = Text::Sized(render(text, self.rendering, &[]));
-        let answer = run!(self, operation, text, binds, |query, connection| query.execute(connection).await);
-        self.has_changed = true;
-        Ok(rows_affected(&answer))
+        Ok(rows_affected(&self.change(operation, text, binds).await?))
     }
 
     /// The rows of a query that is made at run time.
@@ -183,8 +177,22 @@ impl Tx {
         binds: Vec<Bind>,
     ) -> Result<Vec<Row>, Error> {
         let text = Text::Sized(render(text, self.rendering, &[]));
+        self.query(operation, text, binds).await
+    }
+
+    async fn query(&mut self, operation: &str, text: Text, binds: Vec<Bind>) -> Result<Vec<Row>, Error> {
         let rows = run!(self, operation, text, binds, |query, connection| query.fetch_all(connection).await);
-        Ok(rows_of(rows))
+        Ok(match rows {
+            Answer::Postgres(rows) => rows.into_iter().map(Row::Postgres).collect(),
+            Answer::MySql(rows) => rows.into_iter().map(Row::MySql).collect(),
+            Answer::Sqlite(rows) => rows.into_iter().map(Row::Sqlite).collect(),
+        })
+    }
+
+    async fn change(&mut self, operation: &str, text: Text, binds: Vec<Bind>) -> Result<Changed, Error> {
+        let changed = run!(self, operation, text, binds, |query, connection| query.execute(connection).await);
+        self.has_changed = true;
+        Ok(changed)
     }
 
     /// Notes what PostgreSQL will hold against this transaction.
@@ -233,18 +241,10 @@ impl sqlx::SqlSafeStr for Text {
     }
 }
 
-fn rows_affected(answer: &Answer<PgQueryResult, MySqlQueryResult, SqliteQueryResult>) -> u64 {
-    match answer {
+fn rows_affected(changed: &Changed) -> u64 {
+    match changed {
         Answer::Postgres(result) => result.rows_affected(),
         Answer::MySql(result) => result.rows_affected(),
         Answer::Sqlite(result) => result.rows_affected(),
-    }
-}
-
-fn rows_of(answer: Answer<Vec<PgRow>, Vec<MySqlRow>, Vec<SqliteRow>>) -> Vec<Row> {
-    match answer {
-        Answer::Postgres(rows) => rows.into_iter().map(Row::Postgres).collect(),
-        Answer::MySql(rows) => rows.into_iter().map(Row::MySql).collect(),
-        Answer::Sqlite(rows) => rows.into_iter().map(Row::Sqlite).collect(),
     }
 }

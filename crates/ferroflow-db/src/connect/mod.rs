@@ -16,8 +16,9 @@ use sqlx::pool::PoolOptions;
 
 pub use error::ConnectError;
 
-use crate::db::Db;
+use crate::db::{ConfiguredSchema, Db, Pool};
 use crate::dialect::Dialect;
+use crate::statement::Rendering;
 use crate::url::{DatabaseUrl, Family};
 
 /// What `[database]` says about connections.
@@ -118,6 +119,32 @@ fn pool_options<DB: sqlx::Database>(options: &Options) -> PoolOptions<DB> {
         .max_lifetime(lifetime)
         .acquire_timeout(FREE_CONNECTION)
         .test_before_acquire(options.pre_ping)
+}
+
+/// What the three kinds of connection have in common.
+fn assemble(
+    pool: Pool,
+    dialect: Dialect,
+    server: String,
+    schema: Option<ConfiguredSchema>,
+    options: &Options,
+) -> Db {
+    Db {
+        pool,
+        rendering: Rendering { dialect, row_locks: options.row_locks },
+        max_attempts: options.max_attempts.max(1),
+        keep_prepared: options.statement_cache > 0,
+        schema,
+        server,
+    }
+}
+
+/// The driver's words without its preamble.
+fn words(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(error) => error.message().to_owned(),
+        other => other.to_string(),
+    }
 }
 
 /// Warns of URL parameters that the Python driver may know and ferroflow does not.

@@ -4,12 +4,11 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Row as _};
 
 use super::{
-    ConnectError, FIRST_ANSWER, Options, file, mode, no_answer_within, pool_options, unreachable,
-    warn_of_unused,
+    ConnectError, FIRST_ANSWER, Options, assemble, file, mode, no_answer_within, pool_options, unreachable,
+    warn_of_unused, words,
 };
 use crate::db::{Db, Pool};
 use crate::dialect::Dialect;
-use crate::statement::Rendering;
 use crate::url::DatabaseUrl;
 
 const SSL_MODES: &[(&str, MySqlSslMode)] = &[
@@ -45,14 +44,8 @@ pub(super) async fn connect(url: &DatabaseUrl, options: &Options) -> Result<Db, 
             Ok(())
         })
     });
-    Ok(Db {
-        pool: Pool::MySql(pool.connect_lazy_with(connect_options)),
-        rendering: Rendering { dialect, row_locks: options.row_locks },
-        max_attempts: options.max_attempts.max(1),
-        keep_prepared: options.statement_cache > 0,
-        schema: None,
-        server,
-    })
+    let pool = Pool::MySql(pool.connect_lazy_with(connect_options));
+    Ok(assemble(pool, dialect, server, None, options))
 }
 
 fn connect_options(url: &DatabaseUrl, options: &Options) -> Result<MySqlConnectOptions, ConnectError> {
@@ -149,10 +142,7 @@ fn explain(error: sqlx::Error, options: &MySqlConnectOptions, address: &str) -> 
         .as_database_error()
         .and_then(|error| error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>())
         .map(sqlx::mysql::MySqlDatabaseError::number);
-    let reason = match &error {
-        sqlx::Error::Database(error) => error.message().to_owned(),
-        other => other.to_string(),
-    };
+    let reason = words(&error);
     match (number, error) {
         // access denied; no such user with that authentication plugin
         (Some(1045 | 1698), _) => {

@@ -8,12 +8,11 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
 use super::{
-    ConnectError, FIRST_ANSWER, Options, file, mode, no_answer_within, number, pool_options, unreachable,
-    warn_of_unused,
+    ConnectError, FIRST_ANSWER, Options, assemble, file, mode, no_answer_within, number, pool_options,
+    unreachable, warn_of_unused, words,
 };
 use crate::db::{ConfiguredSchema, Db, Pool};
 use crate::dialect::Dialect;
-use crate::statement::Rendering;
 use crate::url::DatabaseUrl;
 
 const SSL_MODES: &[(&str, PgSslMode)] = &[
@@ -42,14 +41,9 @@ pub(super) async fn connect(url: &DatabaseUrl, options: &Options) -> Result<Db, 
     warn_of_unused(url, PARAMETERS);
     let connect_options = connect_options(url, options)?;
     let (server, default_path) = first_answer(&connect_options, url).await?;
-    Ok(Db {
-        pool: Pool::Postgres(pool_options(options).connect_lazy_with(connect_options)),
-        rendering: Rendering { dialect: Dialect::Postgres, row_locks: options.row_locks },
-        max_attempts: options.max_attempts.max(1),
-        keep_prepared: options.statement_cache > 0,
-        schema: options.schema.clone().map(|name| ConfiguredSchema { name, default_path }),
-        server,
-    })
+    let pool = Pool::Postgres(pool_options(options).connect_lazy_with(connect_options));
+    let schema = options.schema.clone().map(|name| ConfiguredSchema { name, default_path });
+    Ok(assemble(pool, Dialect::Postgres, server, schema, options))
 }
 
 fn connect_options(url: &DatabaseUrl, options: &Options) -> Result<PgConnectOptions, ConnectError> {
@@ -133,10 +127,7 @@ fn address(options: &PgConnectOptions) -> String {
 fn explain(error: sqlx::Error, options: &PgConnectOptions, address: &str) -> ConnectError {
     let (dialect, address) = (Dialect::Postgres, address.to_owned());
     let code = error.as_database_error().and_then(DatabaseError::code).map(Cow::into_owned);
-    let reason = match &error {
-        sqlx::Error::Database(error) => error.message().to_owned(),
-        other => other.to_string(),
-    };
+    let reason = words(&error);
     match (code.as_deref(), error) {
         (Some("28P01" | "28000"), _) => {
             ConnectError::LoginRefused { dialect, address, user: options.get_username().to_owned(), reason }

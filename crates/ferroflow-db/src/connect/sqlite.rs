@@ -8,10 +8,9 @@ use sqlx::error::DatabaseError;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
-use super::{ConnectError, IfMissing, Options, pool_options, warn_of_unused};
+use super::{ConnectError, IfMissing, Options, assemble, pool_options, warn_of_unused, words};
 use crate::db::{Db, Pool};
 use crate::dialect::Dialect;
-use crate::statement::Rendering;
 use crate::url::DatabaseUrl;
 
 /// Longer than any transaction of ours; an official component beside us may be slower.
@@ -27,14 +26,8 @@ pub(super) async fn connect(
     check_file(&path, if_missing)?;
     let connect_options = connect_options(&path, options).create_if_missing(if_missing == IfMissing::Create);
     let server = first_look(&path, &connect_options).await?;
-    Ok(Db {
-        pool: Pool::Sqlite(pool_options(options).connect_lazy_with(connect_options)),
-        rendering: Rendering { dialect: Dialect::Sqlite, row_locks: options.row_locks },
-        max_attempts: options.max_attempts.max(1),
-        keep_prepared: options.statement_cache > 0,
-        schema: None,
-        server,
-    })
+    let pool = Pool::Sqlite(pool_options(options).connect_lazy_with(connect_options));
+    Ok(assemble(pool, Dialect::Sqlite, server, None, options))
 }
 
 /// Connections keep the file's journal mode: it is made WAL when the tables are created, and stays so. A file
@@ -111,10 +104,7 @@ fn explain(error: &sqlx::Error, path: &Path) -> ConnectError {
         .and_then(DatabaseError::code)
         .and_then(|code| code.parse().ok())
         .unwrap_or(0);
-    let reason = match error {
-        sqlx::Error::Database(error) => error.message().to_owned(),
-        other => other.to_string(),
-    };
+    let reason = words(error);
     match code & 0xff {
         8 => ConnectError::SqliteReadOnly(path),
         11 | 26 => ConnectError::SqliteCorrupt { path, reason },

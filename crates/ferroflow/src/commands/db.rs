@@ -129,7 +129,6 @@ async fn check_migrations(session: &Session, args: &CheckMigrationsArgs, out: &m
     loop {
         match missing(session).await? {
             None => break,
-            // Nobody migrates a database of another version while we wait, unless it is done by hand.
             Some(error) if seconds_left == 0 => return Err(error),
             Some(error) => {
                 if seconds_left == args.migration_wait_timeout {
