@@ -3,6 +3,7 @@
 //! This crate is pure: no runtime, no database, no clock, no file, no environment. A decision is a function
 //! of a snapshot and `now`; whoever calls it loads the snapshot and applies the answer.
 
+pub mod document;
 pub mod extended_json;
 pub mod id;
 mod json;
