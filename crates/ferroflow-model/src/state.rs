@@ -1,15 +1,12 @@
 //! The words for where a thing stands, as the database spells them.
 
-use std::fmt;
-use std::str::FromStr;
-
 /// A word that is not one of the closed set a column may hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{word:?} is not a {kind} (known: {})", known.join(", "))]
 pub struct UnknownWord {
-    kind: &'static str,
-    word: String,
-    known: &'static [&'static str],
+    pub(crate) kind: &'static str,
+    pub(crate) word: String,
+    pub(crate) known: &'static [&'static str],
 }
 
 macro_rules! words {
@@ -29,24 +26,29 @@ macro_rules! words {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 f.write_str(self.as_str())
             }
         }
 
-        impl FromStr for $name {
-            type Err = UnknownWord;
+        impl ::std::str::FromStr for $name {
+            type Err = $crate::state::UnknownWord;
 
-            fn from_str(word: &str) -> Result<Self, UnknownWord> {
+            fn from_str(word: &str) -> Result<Self, $crate::state::UnknownWord> {
                 match word {
                     $($word => Ok(Self::$variant),)*
-                    _ => Err(UnknownWord { kind: $kind, word: word.to_owned(), known: Self::WORDS }),
+                    _ => Err($crate::state::UnknownWord {
+                        kind: $kind,
+                        word: word.to_owned(),
+                        known: Self::WORDS,
+                    }),
                 }
             }
         }
     };
 }
+pub(crate) use words;
 
 words! {
     /// The state of a task instance. One that nobody has looked at yet has none: NULL in the database,
