@@ -3,10 +3,13 @@
 //! This crate is pure: no runtime, no database, no clock, no file, no environment. A decision is a function
 //! of a snapshot and `now`; whoever calls it loads the snapshot and applies the answer.
 
+pub mod asset;
 pub mod document;
 pub mod extended_json;
 pub mod id;
 mod json;
+pub mod partition_mapper;
 pub mod state;
+pub mod timetable;
 
 pub use json::{InvalidJson, Json, python_float};

@@ -172,12 +172,12 @@ impl<'v> Reader<'v> {
         key: &'static str,
         read: impl FnOnce(&mut Self, &'v Value<'v>) -> Option<T>,
     ) -> Option<T> {
-        self.within(key, |reader| match object.get(key) {
-            Some(value) => read(reader, value),
-            None => {
+        self.within(key, |reader| {
+            let value = object.get(key);
+            if value.is_none() {
                 reader.problem("is missing");
-                None
             }
+            read(reader, value?)
         })
     }
 

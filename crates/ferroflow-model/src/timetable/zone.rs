@@ -1,0 +1,141 @@
+//! Time zones as Airflow names them: a name of the IANA database, or a fixed offset.
+
+use std::fmt;
+
+use jiff::civil::DateTime;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{Timestamp, Zoned};
+
+use crate::document::{Reader, Value};
+
+/// A time zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zone(TimeZone);
+
+/// A name that no time zone has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownZone {
+    /// Not in the database.
+    #[error("{0:?} is not a time zone of the IANA database (such as Europe/London)")]
+    Name(String),
+    /// An offset of a day or more.
+    #[error("{0} seconds is not an offset from UTC")]
+    Offset(i64),
+}
+
+impl Zone {
+    /// UTC.
+    pub const UTC: Self = Self(TimeZone::UTC);
+
+    /// The zone of a name. `UTC` may be spelled in any case.
+    pub fn named(name: &str) -> Result<Self, UnknownZone> {
+        if name.eq_ignore_ascii_case("utc") {
+            return Ok(Self::UTC);
+        }
+        TimeZone::get(name).map(Self).map_err(|_| UnknownZone::Name(name.to_owned()))
+    }
+
+    /// The zone that is always so many seconds ahead of UTC.
+    pub fn fixed(seconds: i64) -> Result<Self, UnknownZone> {
+        let offset = i32::try_from(seconds).ok().and_then(|seconds| Offset::from_seconds(seconds).ok());
+        match offset {
+            Some(offset) if seconds.abs() < 86_400 => Ok(Self(TimeZone::fixed(offset))),
+            _ => Err(UnknownZone::Offset(seconds)),
+        }
+    }
+
+    /// What the clocks show at an instant.
+    pub fn wall(&self, at: Timestamp) -> DateTime {
+        self.0.to_datetime(at)
+    }
+
+    /// The instant at which the clocks show a time. Of a time that comes twice it is the second; one that is
+    /// skipped moves forward by as much as was skipped.
+    pub fn instant(&self, wall: DateTime) -> Option<Timestamp> {
+        self.0.to_ambiguous_timestamp(wall).later().ok()
+    }
+
+    /// The instant with its zone.
+    pub fn zoned(&self, at: Timestamp) -> Zoned {
+        at.to_zoned(self.0.clone())
+    }
+
+    /// The first change of the clocks after an instant, if there is another one: when, and by how many
+    /// seconds they move.
+    pub fn next_change(&self, after: Timestamp) -> Option<(Timestamp, i32)> {
+        let mut before = self.0.to_offset(after);
+        for transition in self.0.following(after) {
+            let moved = transition.offset().seconds() - before.seconds();
+            if moved != 0 {
+                return Some((transition.timestamp(), moved));
+            }
+            before = transition.offset();
+        }
+        None
+    }
+
+    pub(crate) fn read<'v>(reader: &mut Reader<'v>, value: &'v Value<'v>) -> Option<Self> {
+        let zone = match value {
+            Value::Text(name) => Self::named(name),
+            Value::Int(seconds) => Self::fixed(*seconds),
+            other => {
+                reader.expected("the name of a time zone or an offset in seconds", other);
+                return None;
+            }
+        };
+        zone.map_err(|error| reader.problem(error)).ok()
+    }
+}
+
+impl fmt::Display for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.iana_name() {
+            Some(name) => f.write_str(name),
+            None => match self.0.to_fixed_offset() {
+                Ok(offset) if offset == Offset::UTC => f.write_str("UTC"),
+                Ok(offset) => write!(f, "{offset}"),
+                Err(_) => f.write_str("unnamed"),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    #[test]
+    fn of_a_time_that_comes_twice_it_is_the_second_and_a_skipped_one_moves_forward() {
+        let new_york = Zone::named("America/New_York").unwrap();
+        let twice = new_york.instant(date(2024, 11, 3).at(1, 30, 0, 0)).unwrap();
+        assert_eq!(twice.to_string(), "2024-11-03T06:30:00Z");
+        let skipped = new_york.instant(date(2024, 3, 10).at(2, 30, 0, 0)).unwrap();
+        assert_eq!(skipped.to_string(), "2024-03-10T07:30:00Z");
+    }
+
+    #[test]
+    fn changes_of_the_clocks_are_found() {
+        let change = |zone: &str, after: &str| {
+            let found = Zone::named(zone).unwrap().next_change(after.parse().unwrap());
+            found.map(|(when, seconds)| (when.to_string(), seconds))
+        };
+        let expected = Some(("2026-03-08T07:00:00Z".to_owned(), 3600));
+        assert_eq!(change("America/New_York", "2026-01-01T00:00:00Z"), expected);
+        let expected = Some(("2024-04-06T15:00:00Z".to_owned(), -1800));
+        assert_eq!(change("Australia/Lord_Howe", "2024-01-01T00:00:00Z"), expected);
+        assert_eq!(change("Asia/Kolkata", "2024-01-01T00:00:00Z"), None);
+        assert_eq!(change("UTC", "2024-01-01T00:00:00Z"), None);
+    }
+
+    #[test]
+    fn a_zone_shows_the_name_it_was_given() {
+        assert_eq!(Zone::named("Europe/London").unwrap().to_string(), "Europe/London");
+        assert_eq!(Zone::named("utc").unwrap().to_string(), "UTC");
+        assert_eq!(Zone::fixed(0).unwrap().to_string(), "UTC");
+        assert_eq!(Zone::fixed(19_800).unwrap().to_string(), "+05:30");
+        assert_eq!(Zone::fixed(86_400), Err(UnknownZone::Offset(86_400)));
+        assert!(Zone::named("Europe/Atlantis").is_err());
+    }
+}
