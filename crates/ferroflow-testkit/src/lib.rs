@@ -9,6 +9,7 @@ mod airflow;
 mod database;
 mod given;
 mod program;
+pub mod replay;
 pub mod rows;
 
 pub use airflow::Airflow;
