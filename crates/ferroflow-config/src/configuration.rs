@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::facts::{FACTS, Name, Names};
 use crate::ini::{Entry, Ini};
 use crate::interpolation::interpolate;
+use crate::rule::{self, Flag};
 use crate::suggest;
 use crate::value::{Place, Source, Value};
 use crate::warning::{self, Warning};
@@ -85,6 +86,12 @@ impl Configuration {
             Some(value) => Ok(value),
             None => Err(suggest::explain_absence(self, section, key)),
         }
+    }
+
+    /// An option that is true or false, read by itself: for what obeys few options and works although others are
+    /// wrong. Everything else takes them from [`Settings`](crate::Settings).
+    pub fn flag(&self, section: &str, key: &str) -> Result<bool, Error> {
+        rule::read(self, section, key, &Flag)
     }
 
     /// The name of today for a former name of an option.

@@ -3,6 +3,7 @@
 //! One binary. Each command is a file in `commands`; what they do is in the libraries.
 
 mod commands;
+mod output;
 mod session;
 
 use std::io::{self, Write as _};
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use ferroflow_config::Environment;
 
-use commands::{config, db, info, rotate_fernet_key, version};
+use commands::{config, db, info, rotate_fernet_key, timetable, version};
 
 /// Apache Airflow's control plane, in Rust: works on the metadata database, DAG files and configuration of
 /// Airflow 3.3.2, in place of the official components or beside them.
@@ -40,6 +41,9 @@ enum Command {
     /// To change the key: set [core] fernet_key to the new key, a comma and the old key, run this, then drop the
     /// old key.
     RotateFernetKey,
+    /// Show what a schedule does
+    #[command(subcommand)]
+    Timetable(timetable::TimetableCommand),
     /// Show the version, and the version of Airflow it stands in for
     Version,
 }
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         Command::Db(command) => db::run(&command, &environment, &mut out),
         Command::Info => info::run(&environment, &mut out),
         Command::RotateFernetKey => rotate_fernet_key::run(&environment, &mut out),
+        Command::Timetable(command) => timetable::run(&command, &environment, &mut out),
         Command::Version => version::run(&mut out),
     };
     match outcome.and_then(|()| Ok(out.flush()?)) {

@@ -1,10 +1,12 @@
 //! `ferroflow config`: what is configured, and where
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use ferroflow_config::{Configuration, Environment, Listing};
+
+use crate::output::note;
 
 const LOOKUP_ORDER: &str = "\
 An option is looked up in this order; the first place that has it wins:
@@ -109,8 +111,4 @@ fn list(configuration: &Configuration, args: &ListArgs, out: &mut dyn Write) -> 
     };
     writeln!(out, "{}", listing.render(configuration)?)?;
     Ok(())
-}
-
-fn note(message: &dyn std::fmt::Display) -> io::Result<()> {
-    writeln!(io::stderr(), "{message}")
 }
