@@ -5,6 +5,7 @@
 //! manual run stand for; which [runs](Timetable::runs_between) does a backfill make. Answers are Airflow
 //! 3.3.2's to the microsecond, also on days on which clocks change. Every evaluation takes bounded work.
 
+mod calendar_names;
 pub mod cron;
 mod data_interval;
 mod decode;

@@ -51,11 +51,8 @@ impl CronTrigger {
         restriction: &Restriction,
         now: Timestamp,
     ) -> Result<Option<RunInfo>> {
-        let last_end = last.map(|last| last.end);
-        match self.next_time(last_end, restriction, now)? {
-            Some(time) => Ok(Some(ending(time, &self.interval)?)),
-            None => Ok(None),
-        }
+        let time = self.next_time(last.map(|last| last.end), restriction, now)?;
+        time.map(|time| ending(time, &self.interval)).transpose()
     }
 
     /// The time of the next run, given the time of the last one.
@@ -94,11 +91,8 @@ impl DeltaTrigger {
         restriction: &Restriction,
         now: Timestamp,
     ) -> Result<Option<RunInfo>> {
-        let last_end = last.map(|last| last.end);
-        match next_time(&self.delta, last_end, restriction, now, || Ok(now))? {
-            Some(time) => Ok(Some(ending(time, &self.interval)?)),
-            None => Ok(None),
-        }
+        let time = next_time(&self.delta, last.map(|last| last.end), restriction, now, || Ok(now))?;
+        time.map(|time| ending(time, &self.interval)).transpose()
     }
 
     pub(super) fn manual_interval(&self, run_after: Timestamp) -> Result<DataInterval> {

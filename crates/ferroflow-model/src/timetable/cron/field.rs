@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::timetable::calendar_names::{MONTHS, WEEKDAYS};
+
 /// A column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
@@ -52,15 +54,13 @@ impl Field {
 
     /// The number behind a three-letter name.
     pub(super) fn named(self, name: &str) -> Option<u64> {
-        const MONTHS: [&str; 12] =
-            ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-        const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
         let (names, first): (&[&str], u64) = match self {
             Self::Month => (&MONTHS, 1),
             Self::WeekDay => (&WEEKDAYS, 0),
             _ => return None,
         };
-        (first..).zip(names).find(|(_, known)| **known == name).map(|(number, _)| number)
+        let position = names.iter().position(|known| known[..3].eq_ignore_ascii_case(name))?;
+        Some(first + position as u64)
     }
 
     /// What a number stands for, if it has another meaning than itself: Sunday may be 7 where there are five

@@ -4,21 +4,7 @@ use jiff::Zoned;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
-const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
+use crate::timetable::calendar_names::{MONTHS, WEEKDAYS};
 
 /// Writes an instant as `datetime.strftime` does in the C locale of a process whose own zone is UTC.
 ///

@@ -2,25 +2,7 @@
 
 use super::number;
 use super::phrase::{Wording, enumeration, phrase};
-
-/// The days of the week, from 0. An expression may have the first three letters.
-pub(super) const WEEKDAYS: [&str; 7] =
-    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-/// The months, from 1. An expression may have the first three letters.
-pub(super) const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
+use crate::timetable::calendar_names::{MONTHS, WEEKDAYS};
 
 /// The days of the month, or nothing if those of the week say it all. `L` and `W` are known as capitals only,
 /// though croniter takes either.

@@ -1,6 +1,6 @@
 //! The columns, rewritten so that fewer forms are left to put into words.
 
-use super::days::{MONTHS, WEEKDAYS};
+use crate::timetable::calendar_names::{MONTHS, WEEKDAYS};
 
 /// The columns of an expression as they are put into words.
 pub(super) struct Fields {
