@@ -141,7 +141,7 @@ fn read_asset<'v>(reader: &mut Reader<'v>, value: &'v Value<'v>) -> Option<Asset
         name: name?.to_owned(),
         uri: uri?.to_owned(),
         group: group?.to_owned(),
-        extra: extra.unwrap_or_else(|| Value::Object(Vec::new()).to_json()),
+        extra: extra.unwrap_or_else(|| Value::Object(&[]).to_json()),
         watchers: watchers.unwrap_or_default(),
         access_control,
     })

@@ -9,4 +9,4 @@ mod value;
 
 pub use reader::{Problem, Problems};
 pub(crate) use reader::{Reader, decode};
-pub(crate) use value::{Value, parse};
+pub(crate) use value::Value;

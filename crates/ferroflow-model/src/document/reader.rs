@@ -1,9 +1,9 @@
 //! Walking a document: where we are, what was expected there, and what was found instead.
 
-use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
+use bumpalo::Bump;
 use jiff::{SignedDuration, Timestamp};
 
 use super::value::{Value, parse};
@@ -71,7 +71,8 @@ pub(crate) fn decode<T>(
     text: &str,
     read: impl for<'v> FnOnce(&mut Reader<'v>, &'v Value<'v>) -> Option<T>,
 ) -> Result<T, Problems> {
-    let value = parse(text)?;
+    let arena = Bump::new();
+    let value = parse(text, &arena)?;
     let mut reader = Reader::default();
     let decoded = read(&mut reader, &value);
     match decoded {
@@ -94,12 +95,6 @@ pub(crate) enum Step<'v> {
 
 impl<'v> From<&'v str> for Step<'v> {
     fn from(key: &'v str) -> Self {
-        Self::Key(key)
-    }
-}
-
-impl<'v> From<&'v Cow<'v, str>> for Step<'v> {
-    fn from(key: &'v Cow<'v, str>) -> Self {
         Self::Key(key)
     }
 }
@@ -195,7 +190,7 @@ impl<'v> Reader<'v> {
     }
 
     /// The entries of an object.
-    pub(crate) fn object(&mut self, value: &'v Value<'v>) -> Option<&'v [(Cow<'v, str>, Value<'v>)]> {
+    pub(crate) fn object(&mut self, value: &'v Value<'v>) -> Option<&'v [(&'v str, Value<'v>)]> {
         match value {
             Value::Object(entries) => Some(entries),
             other => {
@@ -292,7 +287,7 @@ impl<'v> Reader<'v> {
     /// A number of seconds as a duration, in whole microseconds as Python's `timedelta` has it.
     pub(crate) fn seconds(&mut self, value: &Value<'_>) -> Option<SignedDuration> {
         let seconds = self.float(value)?;
-        let duration = microseconds(seconds).map(SignedDuration::from_micros);
+        let duration = timedelta(seconds);
         if duration.is_none() {
             self.problem(format_args!("{seconds} seconds is out of range"));
         }
@@ -302,7 +297,7 @@ impl<'v> Reader<'v> {
     /// Seconds since the epoch as an instant, to the microsecond.
     pub(crate) fn instant(&mut self, value: &Value<'_>) -> Option<Timestamp> {
         let seconds = self.float(value)?;
-        let instant = microseconds(seconds).and_then(|micros| Timestamp::from_microsecond(micros).ok());
+        let instant = timedelta(seconds).and_then(|since| Timestamp::from_duration(since).ok());
         if instant.is_none() {
             self.problem(format_args!("{seconds} seconds since 1970 is out of range"));
         }
@@ -310,15 +305,16 @@ impl<'v> Reader<'v> {
     }
 }
 
-/// Seconds to microseconds, rounding the fraction half to even as Python does; `None` beyond ±999999999 days,
+/// Seconds as whole microseconds, rounding the fraction half to even as Python does; `None` beyond ±999999999 days,
 /// which is where `timedelta` ends.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked first")]
-fn microseconds(seconds: f64) -> Option<i64> {
-    const LONGEST: f64 = 999_999_999.0 * 86_400.0;
-    if seconds.is_nan() || seconds.abs() > LONGEST {
+fn timedelta(seconds: f64) -> Option<SignedDuration> {
+    const LEAST: f64 = -999_999_999.0 * 86_400.0;
+    const END: f64 = 1_000_000_000.0 * 86_400.0;
+    if !(LEAST..END).contains(&seconds) {
         return None;
     }
     let whole = seconds.trunc();
     let fraction = ((seconds - whole) * 1e6).round_ties_even();
-    (whole as i64).checked_mul(1_000_000)?.checked_add(fraction as i64)
+    Some(SignedDuration::from_secs(whole as i64) + SignedDuration::from_micros(fraction as i64))
 }

@@ -22,7 +22,7 @@ impl RelativeDelta {
         let mut conveniences = Conveniences::default();
         let mut sound = true;
         for (name, value) in reader.object(value)? {
-            let read = reader.within(name, |reader| delta.set(&mut conveniences, reader, name, value));
+            let read = reader.within(*name, |reader| delta.set(&mut conveniences, reader, name, value));
             sound &= read.is_some();
         }
         delta.apply(&conveniences, reader)?;
@@ -108,7 +108,7 @@ impl Weekday {
             reader.expected("a list", value);
             return None;
         };
-        let (day, nth) = match items.as_slice() {
+        let (day, nth) = match items {
             [day] | [day, Value::Null] => (day, &Value::Int(0)),
             [day, nth] => (day, nth),
             _ => {
