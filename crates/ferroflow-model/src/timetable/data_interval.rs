@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::delta::Delta;
 use super::error::{NoRun, Result};
 use super::schedule::Schedule;
+use super::timedelta;
 use super::zoned_cron::ZonedCron;
 use super::{DataInterval, Restriction, RunInfo};
 
@@ -110,13 +111,18 @@ fn last_boundary(delta: &Delta, anchor: Timestamp, now: Timestamp) -> Result<Tim
         return floor(now, delta.approximate_seconds());
     }
     let mut boundary = anchor;
-    for _ in 0..MOST_STEPS {
+    let mut seen = anchor;
+    for step in 1..MOST_STEPS {
         let next = delta.next(boundary)?;
         if next > now {
             return Ok(boundary);
         }
-        if next <= boundary {
-            return Err(NoRun::DoesNotAdvance);
+        // One that leads back may lead on again, but not if it has been here before.
+        if next == seen {
+            break;
+        }
+        if step.is_power_of_two() {
+            seen = next;
         }
         boundary = next;
     }
@@ -124,22 +130,20 @@ fn last_boundary(delta: &Delta, anchor: Timestamp, now: Timestamp) -> Result<Tim
 }
 
 /// An instant rounded down to a multiple of a number of seconds since 1970, in floating point as Python does it.
-#[expect(clippy::cast_precision_loss, reason = "microseconds of our calendar are exact in a float")]
 fn floor(at: Timestamp, seconds: f64) -> Result<Timestamp> {
     if seconds == 0.0 {
         return Err(NoRun::NoLength);
     }
-    let at = at.as_microsecond() as f64 / 1e6;
+    let at = timedelta::total_seconds(at.as_microsecond());
     // Python's % takes the sign of the divisor.
     let mut remainder = at % seconds;
     if remainder != 0.0 && (remainder < 0.0) != (seconds < 0.0) {
         remainder += seconds;
     }
     let floored = at - remainder;
-    let whole = floored.floor();
-    let fraction = ((floored - whole) * 1e6).round_ties_even();
+    let fraction = (floored.fract() * 1e6).round_ties_even();
     #[expect(clippy::cast_possible_truncation, reason = "a timestamp came in and its neighbour goes out")]
-    let (whole, fraction) = (whole as i64, fraction as i64);
+    let (whole, fraction) = (floored.trunc() as i64, fraction as i64);
     Timestamp::UNIX_EPOCH
         .checked_add(SignedDuration::from_secs(whole) + SignedDuration::from_micros(fraction))
         .map_err(|_| NoRun::OutOfRange)
@@ -166,15 +170,15 @@ mod tests {
 
     #[test]
     fn months_that_lead_nowhere_are_given_up() {
-        for delta in
-            [r#"{"months": 1, "month": 1, "day": 1}"#, r#"{"months": 1, "days": -40}"#, r#"{"months": -1}"#]
-        {
+        for (delta, reason) in [
+            (r#"{"months": 1, "month": 1, "day": 1}"#, NoRun::DoesNotAdvance),
+            (r#"{"months": 1, "days": -30, "hours": -23}"#, NoRun::DoesNotAdvance),
+            (r#"{"months": 1, "days": -40}"#, NoRun::OutOfRange),
+            (r#"{"months": -1}"#, NoRun::OutOfRange),
+        ] {
             let refused = without_catchup(delta, Some("2023-01-15T00:00:00Z"));
-            assert_eq!(refused, Err(NoRun::DoesNotAdvance), "{delta}");
+            assert_eq!(refused, Err(reason), "{delta}");
         }
-        let slow =
-            without_catchup(r#"{"months": 1, "days": -30, "hours": -23}"#, Some("1970-01-01T00:00:00Z"));
-        assert_eq!(slow, Err(NoRun::DoesNotAdvance));
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! From a serialized timetable to a value.
 
 use jiff::Timestamp;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::Offset;
 
+use super::run_id::iso_format;
 use super::{
     CronPartition, CronTrigger, Custom, Delta, DeltaTrigger, Events, MultipleCronTrigger, PartitionedAsset,
     RunImmediately, Timetable, Zone, ZonedCron,
@@ -176,14 +179,7 @@ fn read_cron_partition<'v>(reader: &mut Reader<'v>, fields: &'v Value<'v>) -> Op
 }
 
 fn read_events<'v>(reader: &mut Reader<'v>, fields: &'v Value<'v>) -> Option<Events> {
-    let dates = reader.required(fields, "event_dates", |reader, dates| {
-        reader.list(dates, |reader, date| {
-            let text = reader.text(date)?;
-            text.parse::<Timestamp>()
-                .map_err(|_| reader.problem(format_args!("{text:?} is not a time with an offset from UTC")))
-                .ok()
-        })
-    })?;
+    let dates = reader.required(fields, "event_dates", |reader, dates| reader.list(dates, read_event))?;
     let restrict_to_events = reader.required(fields, "restrict_to_events", Reader::boolean);
     let description = reader.optional(fields, "description", Reader::text);
     let summary = reader.optional(fields, "_summary", Reader::text);
@@ -191,15 +187,26 @@ fn read_events<'v>(reader: &mut Reader<'v>, fields: &'v Value<'v>) -> Option<Eve
     let summary = summary.or(description).map_or_else(|| format!("{} events", dates.len()), str::to_owned);
     let description = match (description, dates.first(), dates.last()) {
         (Some(description), _, _) => description.to_owned(),
-        (None, Some(first), Some(last)) => format!(
+        (None, Some(&(first, first_offset)), Some(&(last, last_offset))) => format!(
             "{} events between {} and {}",
             dates.len(),
-            super::run_id::iso_format(*first),
-            super::run_id::iso_format(*last)
+            iso_format(first, first_offset),
+            iso_format(last, last_offset)
         ),
         (None, _, _) => "No events".to_owned(),
     };
+    let dates = dates.into_iter().map(|(date, _)| date).collect();
     Some(Events { dates, restrict_to_events: restrict_to_events?, description, summary })
+}
+
+/// An instant, and the offset in which it is written.
+fn read_event<'v>(reader: &mut Reader<'v>, date: &'v Value<'v>) -> Option<(Timestamp, Offset)> {
+    let text = reader.text(date)?;
+    let offset = Pieces::parse(text).ok().and_then(|pieces| pieces.to_numeric_offset());
+    text.parse()
+        .map(|date| (date, offset.unwrap_or(Offset::UTC)))
+        .map_err(|_| reader.problem(format_args!("{text:?} is not a time with an offset from UTC")))
+        .ok()
 }
 
 #[cfg(test)]
@@ -268,7 +275,7 @@ mod tests {
         assert_eq!(timetable.summary(), "2 events");
         assert_eq!(
             timetable.description(),
-            "2 events between 2023-12-31T23:00:00+00:00 and 2024-02-01T00:00:00.500000+00:00"
+            "2 events between 2024-01-01T00:00:00+01:00 and 2024-02-01T00:00:00.500000+00:00"
         );
     }
 

@@ -66,7 +66,9 @@ impl Delta {
     /// relative delta: what Airflow rounds instants down to.
     pub(crate) fn approximate_seconds(&self) -> f64 {
         match self {
-            Self::Fixed(duration) => microseconds(*duration).map_or(f64::INFINITY, timedelta::total_seconds),
+            Self::Fixed(duration) => {
+                microseconds(*duration).map_or_else(|| duration.as_secs_f64(), timedelta::total_seconds)
+            }
             Self::Relative(delta) => delta.approximate_seconds(),
         }
     }

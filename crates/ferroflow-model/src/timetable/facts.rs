@@ -1,6 +1,6 @@
 //! What the interface and the database say about a timetable.
 
-use super::{CronTrigger, NoRun, Timetable};
+use super::{CronTrigger, Timetable};
 use crate::asset::AssetCondition;
 use crate::timetable::schedule::Schedule;
 
@@ -31,6 +31,9 @@ pub enum InvalidTimetable {
     /// A step that does not lead forward.
     #[error("the schedule interval must be positive, not {0}")]
     NotPositive(String),
+    /// A step that leads nowhere.
+    #[error("the schedule interval {0} leads to no date of the calendar (years 1 to 9999)")]
+    NoDate(String),
     /// Assets within assets.
     #[error("AssetOrTimeSchedule needs a timetable of times, not another one of assets")]
     NestedAssets,
@@ -174,8 +177,8 @@ impl Timetable {
         };
         match delta.next(now) {
             Ok(next) if next <= now => Err(InvalidTimetable::NotPositive(delta.to_string())),
-            Ok(_) | Err(NoRun::OutOfRange) => Ok(()),
-            Err(_) => Err(InvalidTimetable::NotPositive(delta.to_string())),
+            Ok(_) => Ok(()),
+            Err(_) => Err(InvalidTimetable::NoDate(delta.to_string())),
         }
     }
 

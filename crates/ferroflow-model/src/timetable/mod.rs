@@ -165,7 +165,11 @@ impl Timetable {
             }
             Self::Once => Ok(once(interval, restriction, now)),
             Self::Continuous => continuous(interval, restriction, now),
-            Self::AssetOrTime { time, .. } => time.next_run(last, restriction, now),
+            // It has no partitions, nor has what is within: that is asked for the times alone.
+            Self::AssetOrTime { time, .. } => match time.as_ref() {
+                Self::CronPartition(partition) => partition.trigger.next_run(interval, restriction, now),
+                time => time.next_run(last, restriction, now),
+            },
             Self::CronDataInterval(cron) => data_interval::next_cron_run(cron, interval, restriction, now),
             Self::DeltaDataInterval(delta) => {
                 data_interval::next_delta_run(delta, interval, restriction, now)
@@ -212,10 +216,9 @@ impl Timetable {
     /// A bound on partition dates as somebody typed it: what it shows in UTC, read in the timetable's zone.
     pub fn localize_partition_bound(&self, bound: Timestamp) -> Result<Timestamp> {
         match self {
-            Self::CronPartition(partition) => partition.localize(bound),
-            Self::CronDataInterval(cron) | Self::CronTrigger(CronTrigger { cron, .. }) => {
-                cron.zone().instant(Zone::UTC.wall(bound)).ok_or(NoRun::OutOfRange)
-            }
+            Self::CronPartition(CronPartition { trigger: CronTrigger { cron, .. }, .. })
+            | Self::CronTrigger(CronTrigger { cron, .. })
+            | Self::CronDataInterval(cron) => cron.localize(bound),
             Self::Custom(custom) => Err(NoRun::Custom(custom.class.clone())),
             _ => Ok(bound),
         }

@@ -1,7 +1,6 @@
 //! A timetable whose runs stand for partitions: each has a date and a key made of it.
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use super::error::{NoRun, Result};
 use super::key_format;
@@ -11,7 +10,7 @@ use super::{Restriction, RunInfo};
 /// Runs at the times of a cron expression, for the partition that lies some ticks away.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CronPartition {
-    /// When. The interval of the trigger is not used: these runs have no data interval.
+    /// When. The interval of the trigger has no length; runs of partitions have none at all.
     pub trigger: CronTrigger,
     /// How many ticks of the expression the partition lies after the run; negative for before.
     pub run_offset: i32,
@@ -35,20 +34,14 @@ impl CronPartition {
     /// The partitions between two bounds, both included. What the bounds' clocks show in UTC is read as time of
     /// the timetable's zone, so that a backfill "from the 1st" starts with the 1st there.
     pub(super) fn between(&self, earliest: Timestamp, latest: Timestamp) -> Result<Partitions<'_>> {
-        let earliest = self.localize(earliest)?;
-        let latest = self.localize(latest)?;
+        let earliest = self.trigger.cron.localize(earliest)?;
+        let latest = self.trigger.cron.localize(latest)?;
         Ok(Partitions { timetable: self, next: Some(self.trigger.cron.align_to_next(earliest)), latest })
     }
 
     /// The date that a key was made of.
     pub(super) fn date_of(&self, key: &str) -> Result<Timestamp> {
         let wall = key_format::parse(key, &self.key_format)?;
-        self.trigger.cron.zone().instant(wall).ok_or(NoRun::OutOfRange)
-    }
-
-    /// What the clocks show in UTC, as time of the timetable's zone.
-    pub(super) fn localize(&self, at: Timestamp) -> Result<Timestamp> {
-        let wall = TimeZone::UTC.to_datetime(at);
         self.trigger.cron.zone().instant(wall).ok_or(NoRun::OutOfRange)
     }
 

@@ -1,7 +1,7 @@
 //! The names of runs.
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use jiff::tz::Offset;
 
 use super::error::{NoRun, Result};
 use super::{Custom, Timetable};
@@ -32,25 +32,30 @@ impl Timetable {
                     .iter()
                     .map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]))
                     .collect();
-                Ok(format!("{run_type}__{}{key}__{letters}", iso_format(run_after)))
+                Ok(format!("{run_type}__{}{key}__{letters}", iso_format(run_after, Offset::UTC)))
             }
-            _ => Ok(format!("{run_type}__{}", iso_format(run_after))),
+            _ => Ok(format!("{run_type}__{}", iso_format(run_after, Offset::UTC))),
         }
     }
 }
 
-/// An instant as Python's `isoformat` has it in UTC: microseconds only if there are any.
-pub(super) fn iso_format(at: Timestamp) -> String {
-    let at = TimeZone::UTC.to_datetime(at);
-    let micros = at.subsec_nanosecond() / 1000;
+/// An instant as Python's `isoformat` has it: microseconds only if there are any, and seconds of the offset.
+pub(super) fn iso_format(at: Timestamp, offset: Offset) -> String {
+    let wall = offset.to_datetime(at);
+    let micros = wall.subsec_nanosecond() / 1000;
     let fraction = if micros == 0 { String::new() } else { format!(".{micros:06}") };
+    let sign = if offset.is_negative() { '-' } else { '+' };
+    let away = offset.seconds().abs();
+    let seconds = if away % 60 == 0 { String::new() } else { format!(":{:02}", away % 60) };
     format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{fraction}+00:00",
-        at.year(),
-        at.month(),
-        at.day(),
-        at.hour(),
-        at.minute(),
-        at.second()
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{fraction}{sign}{:02}:{:02}{seconds}",
+        wall.year(),
+        wall.month(),
+        wall.day(),
+        wall.hour(),
+        wall.minute(),
+        wall.second(),
+        away / 3600,
+        away / 60 % 60
     )
 }

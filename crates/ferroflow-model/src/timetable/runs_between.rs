@@ -53,9 +53,7 @@ impl Iterator for RunsBetween<'_> {
                 let next = timetable.next_run(last.as_ref(), restriction, *now).transpose();
                 match next {
                     // `@continuous` has one run for all the time up to now, and a delta may lead nowhere.
-                    Some(Ok(run))
-                        if last.as_ref().is_some_and(|last| run.logical_date() <= last.logical_date()) =>
-                    {
+                    Some(Ok(run)) if last.as_ref().is_some_and(|last| !advances(last, &run)) => {
                         Some(Err(NoRun::DoesNotAdvance))
                     }
                     Some(Ok(run)) => {
@@ -69,6 +67,11 @@ impl Iterator for RunsBetween<'_> {
         self.is_over = !matches!(item, Some(Ok(_)));
         item
     }
+}
+
+/// The logical date alone may well stay or go back: an interval can begin with its month, say.
+fn advances(last: &RunInfo, run: &RunInfo) -> bool {
+    run.run_after > last.run_after || run.logical_date() > last.logical_date()
 }
 
 #[cfg(test)]
@@ -96,6 +99,16 @@ mod tests {
             ["2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", "2024-01-03T00:00:00Z"]
         );
         assert_eq!(days(daily, "2024-01-01T00:00:01Z", "2024-01-02T23:59:59Z"), ["2024-01-02T00:00:00Z"]);
+    }
+
+    #[test]
+    fn a_backfill_goes_on_while_intervals_begin_with_the_month() {
+        let since_the_first = r#"{"__type": "airflow.timetables.trigger.CronTriggerTimetable", "__var": {
+            "expression": "0 */8 * * *", "timezone": "UTC", "interval": {"day": 1}, "run_immediately": false}}"#;
+        assert_eq!(
+            days(since_the_first, "2024-03-02T08:00:00Z", "2024-03-03T08:00:00Z"),
+            ["2024-03-01T08:00:00Z", "2024-03-01T16:00:00Z", "2024-03-01T00:00:00Z", "2024-03-01T08:00:00Z"]
+        );
     }
 
     #[test]

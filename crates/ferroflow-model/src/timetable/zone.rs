@@ -46,13 +46,18 @@ impl Zone {
 
     /// What the clocks show at an instant.
     pub fn wall(&self, at: Timestamp) -> DateTime {
-        self.0.to_datetime(at)
+        // jiff would look up the second that lies towards 1970. Before 1970 that is the next one, and the clocks
+        // may change with it.
+        let begun = Timestamp::from_second(at.as_second() - i64::from(at.subsec_nanosecond() < 0));
+        self.0.to_offset(begun.unwrap_or(at)).to_datetime(at)
     }
 
     /// The instant at which the clocks show a time. Of a time that comes twice it is the second; one that is
-    /// skipped moves forward by as much as was skipped.
+    /// skipped moves forward by as much as was skipped. `None` if that is not an instant of Python's, which begin
+    /// with the year 1 in UTC.
     pub fn instant(&self, wall: DateTime) -> Option<Timestamp> {
-        self.0.to_ambiguous_timestamp(wall).later().ok()
+        let at = self.0.to_ambiguous_timestamp(wall).later().ok()?;
+        (Self::UTC.wall(at).year() >= 1).then_some(at)
     }
 
     /// The instant with its zone.
@@ -113,6 +118,22 @@ mod tests {
         assert_eq!(twice.to_string(), "2024-11-03T06:30:00Z");
         let skipped = new_york.instant(date(2024, 3, 10).at(2, 30, 0, 0)).unwrap();
         assert_eq!(skipped.to_string(), "2024-03-10T07:30:00Z");
+    }
+
+    #[test]
+    fn clocks_change_on_the_second_also_before_1970() {
+        // New York left its own mean time at this second.
+        let new_york = Zone::named("America/New_York").unwrap();
+        let wall = |at: &str| new_york.wall(at.parse().unwrap()).to_string();
+        assert_eq!(wall("1883-11-18T16:59:59.999999Z"), "1883-11-18T12:03:57.999999");
+        assert_eq!(wall("1883-11-18T17:00:00Z"), "1883-11-18T12:00:00");
+    }
+
+    #[test]
+    fn the_calendar_begins_with_the_year_1() {
+        let first = date(1, 1, 1).at(0, 0, 0, 0);
+        assert!(Zone::named("America/New_York").unwrap().instant(first).is_some());
+        assert_eq!(Zone::named("Asia/Tokyo").unwrap().instant(first), None);
     }
 
     #[test]

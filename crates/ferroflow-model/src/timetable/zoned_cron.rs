@@ -1,6 +1,7 @@
 //! A cron expression in a time zone: Airflow's rules for days on which the clocks change.
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
 
 use super::cron::{Cron, CronError, describe, without_preset};
 use super::error::{NoRun, Result};
@@ -49,7 +50,7 @@ impl ZonedCron {
 
     /// The first match after an instant.
     pub fn next(&self, after: Timestamp) -> Result<Timestamp> {
-        let wall = self.zone.wall(after);
+        let wall = self.wall(after)?;
         let next = self.cron.next(wall).ok_or(NoRun::NeverAgain)?;
         if self.cron.is_every_hour() {
             return after.checked_add(next.duration_since(wall)).map_err(|_| NoRun::OutOfRange);
@@ -59,12 +60,18 @@ impl ZonedCron {
 
     /// The last match before an instant, by the same rule backwards.
     pub fn previous(&self, before: Timestamp) -> Result<Timestamp> {
-        let wall = self.zone.wall(before);
+        let wall = self.wall(before)?;
         let previous = self.cron.previous(wall).ok_or(NoRun::NeverBefore)?;
         if self.cron.is_every_hour() {
-            return before.checked_sub(wall.duration_since(previous)).map_err(|_| NoRun::OutOfRange);
+            let previous = before.checked_sub(wall.duration_since(previous)).ok();
+            return previous.filter(|at| Zone::UTC.wall(*at).year() >= 1).ok_or(NoRun::OutOfRange);
         }
         self.zone.instant(previous).ok_or(NoRun::OutOfRange)
+    }
+
+    /// What the clocks show in UTC, as time of the zone.
+    pub(super) fn localize(&self, at: Timestamp) -> Result<Timestamp> {
+        self.zone.instant(Zone::UTC.wall(at)).ok_or(NoRun::OutOfRange)
     }
 
     /// The instant itself if it is a match, otherwise the next one.
@@ -77,5 +84,10 @@ impl ZonedCron {
     pub fn align_to_previous(&self, at: Timestamp) -> Result<Timestamp> {
         let previous = self.previous(at)?;
         if self.next(previous)? == at { Ok(at) } else { Ok(previous) }
+    }
+
+    /// What the clocks show, unless that is before Python's calendar begins.
+    fn wall(&self, at: Timestamp) -> Result<DateTime> {
+        Some(self.zone.wall(at)).filter(|wall| wall.year() >= 1).ok_or(NoRun::OutOfRange)
     }
 }

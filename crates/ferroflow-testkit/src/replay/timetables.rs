@@ -15,9 +15,12 @@ pub(super) fn check(kind: &str, record: &Value) -> Result<(), String> {
         "manual" => manual(record),
         "backfill" => backfill(record),
         "partition_date" => partition_date(record),
+        "localize" => localize(record),
         "cron" => cron(record),
+        "syntax" => cron_syntax::check(record),
         "run_id" => run_id(record),
         "describe" => describe(record),
+        "validate" => validate(record),
         _ => Err(format!("there is no kind of record called {kind}")),
     }
 }
@@ -51,22 +54,40 @@ fn manual(record: &Value) -> Result<(), String> {
 fn backfill(record: &Value) -> Result<(), String> {
     let timetable = timetable(record)?;
     let (earliest, latest) = (instant(&record["earliest"])?, instant(&record["latest"])?);
+    let now = optional_instant(&record["now"])?.unwrap_or(latest);
     let expected = record["x"].as_array().map_or(0, Vec::len);
-    // One more than recorded shows whether the record is the beginning or the whole.
-    let runs = timetable.runs_between(earliest, latest, latest).take(expected + 1);
-    let runs = runs.collect::<Result<Vec<_>, _>>();
-    let truncated = record["truncated"] == true;
-    match runs {
-        Ok(runs) if truncated != (runs.len() > expected) => {
-            Err(format!("{} runs where {expected} are expected (truncated: {truncated})", runs.len()))
+    // One more than recorded shows whether the record is the beginning or the whole, and what ended it.
+    let mut found = Vec::new();
+    let mut ended = None;
+    for run in timetable.runs_between(earliest, latest, now).take(expected + 1) {
+        match run {
+            Ok(run) => found.push(shown(&run)),
+            Err(reason) => ended = Some(reason),
         }
-        runs => compare(runs.map(|runs| runs.iter().take(expected).map(shown).collect()), record),
+    }
+    let more = found.len() > expected;
+    found.truncate(expected);
+    if more != (record["truncated"] == true) {
+        return Err(format!("there are {} runs than {expected}", if more { "more" } else { "no more" }));
+    }
+    if let Some(runs) = record.get("x").filter(|runs| **runs != Value::Array(found.clone())) {
+        return Err(format!("{}, expected {runs}", Value::Array(found)));
+    }
+    match (ended, record.get("error")) {
+        (Some(reason), None) => Err(format!("ended by {reason}")),
+        (None, Some(error)) => Err(format!("expected to end with the error {error}")),
+        _ => Ok(()),
     }
 }
 
 fn partition_date(record: &Value) -> Result<(), String> {
     let date = timetable(record)?.partition_date(text(record, "key")?);
     compare(date.map(|date| date.map_or(Value::Null, |date| written(date).into())), record)
+}
+
+fn localize(record: &Value) -> Result<(), String> {
+    let bound = timetable(record)?.localize_partition_bound(instant(&record["at"])?);
+    compare(bound.map(|bound| written(bound).into()), record)
 }
 
 fn cron(record: &Value) -> Result<(), String> {
@@ -84,7 +105,11 @@ fn cron(record: &Value) -> Result<(), String> {
 fn run_id(record: &Value) -> Result<(), String> {
     let run_type: RunType = text(record, "run_type")?.parse().map_err(|error| format!("{error}"))?;
     let run_after = instant(&record["run_after"])?;
-    let id = timetable(record)?.run_id(run_type, run_after, None, [0; 8]);
+    let mut random = [0; 8];
+    for (byte, recorded) in random.iter_mut().zip(record["random"].as_array().into_iter().flatten()) {
+        *byte = recorded.as_u64().and_then(|byte| u8::try_from(byte).ok()).ok_or("random is not of bytes")?;
+    }
+    let id = timetable(record)?.run_id(run_type, run_after, record["partition_key"].as_str(), random);
     compare(id.map(Value::from), record)
 }
 
@@ -107,6 +132,14 @@ fn describe(record: &Value) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn validate(record: &Value) -> Result<(), String> {
+    match (timetable(record)?.validate(instant(&record["now"])?), record.get("error")) {
+        (Ok(()), None) | (Err(_), Some(_)) => Ok(()),
+        (Ok(()), Some(error)) => Err(format!("is valid, expected the error {error}")),
+        (Err(reason), None) => Err(format!("is refused: {reason}")),
+    }
 }
 
 /// Compares an answer with the record's `x`, or a refusal with its `error`.

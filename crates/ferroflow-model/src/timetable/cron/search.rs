@@ -37,7 +37,7 @@ impl Cron {
         };
         let start = match start {
             Some(time) => (before.date(), time),
-            None => (before.date().yesterday().ok()?, Time::LAST),
+            None => (before.date().yesterday().ok().filter(|day| day.year() >= FIRST_YEAR)?, Time::LAST),
         };
         self.search(|pattern| self.last_until(pattern, start.0, start.1), Ord::max)
     }
