@@ -137,6 +137,12 @@ mod tests {
     }
 
     #[test]
+    fn the_last_day_of_the_calendar_is_not_reached() {
+        assert!(Zone::UTC.instant(date(9999, 12, 30).at(21, 59, 59, 0)).is_some());
+        assert_eq!(Zone::UTC.instant(date(9999, 12, 31).at(0, 0, 0, 0)), None);
+    }
+
+    #[test]
     fn changes_of_the_clocks_are_found() {
         let change = |zone: &str, after: &str| {
             let found = Zone::named(zone).unwrap().next_change(after.parse().unwrap());
