@@ -4,6 +4,7 @@
 //! of a snapshot and `now`; whoever calls it loads the snapshot and applies the answer.
 
 pub mod asset;
+pub mod dag;
 pub mod document;
 pub mod extended_json;
 pub mod id;

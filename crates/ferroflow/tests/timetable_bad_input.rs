@@ -61,8 +61,8 @@ fn a_bad_file_is_answered_with_the_place_and_the_reason() {
     });
     let nonsense = json!({"__type": "airflow.timetables.simple.Sometimes", "__var": {}});
     for (document, expected) in [
-        (timetable.clone(), &["standard input", "__var.expression: minute \"61\": 61 is outside 0-59"][..]),
-        (json!({"dag": {"timetable": timetable}}), &["dag.timetable.__var.expression: minute"]),
+        (timetable.clone(), &["standard input", "expression: minute \"61\": 61 is outside 0-59"][..]),
+        (json!({"dag": {"timetable": timetable}}), &["dag.timetable.expression: minute"]),
         (nonsense, &["airflow.timetables.simple.Sometimes is not a timetable of Airflow 3.3.2"]),
         (json!({"dag": {"timetable": "@daily"}}), &["dag.timetable: expected an object"]),
         (json!({"dag": {"dag_id": "sales"}}), &["dag: there is no timetable"]),
@@ -80,7 +80,7 @@ fn a_bad_file_is_answered_with_the_place_and_the_reason() {
     assert_refused(&preview_of(&zero), &["the timetable in standard input", "must be positive"]);
     let twice = json!({"__type": "airflow.timetables.interval.CronDataIntervalTimetable", "__var": {}});
     let finished = preview_of(&json!({"timetable": twice}));
-    for part in ["\n  timetable.__var.expression: is missing", "\n  timetable.__var.timezone: is missing"] {
+    for part in ["\n  timetable.expression: is missing", "\n  timetable.timezone: is missing"] {
         assert!(finished.code == Some(1) && finished.stderr.contains(part), "{}", finished.stderr);
     }
 }

@@ -8,5 +8,5 @@ mod reader;
 mod value;
 
 pub use reader::{Problem, Problems};
-pub(crate) use reader::{Reader, decode};
-pub(crate) use value::Value;
+pub(crate) use reader::{Reader, decode, read_value};
+pub(crate) use value::{Value, parse};

@@ -73,9 +73,16 @@ pub(crate) fn decode<T>(
 ) -> Result<T, Problems> {
     let arena = Bump::new();
     let value = parse(text, &arena)?;
+    read_value(&value, read)
+}
+
+/// Reads what was parsed. A value comes back only if there was no problem at all.
+pub(crate) fn read_value<'v, T>(
+    value: &'v Value<'v>,
+    read: impl FnOnce(&mut Reader<'v>, &'v Value<'v>) -> Option<T>,
+) -> Result<T, Problems> {
     let mut reader = Reader::default();
-    let decoded = read(&mut reader, &value);
-    match decoded {
+    match read(&mut reader, value) {
         Some(decoded) if reader.problems.list.is_empty() => Ok(decoded),
         _ => {
             if reader.problems.list.is_empty() {
@@ -95,6 +102,12 @@ pub(crate) enum Step<'v> {
 
 impl<'v> From<&'v str> for Step<'v> {
     fn from(key: &'v str) -> Self {
+        Self::Key(key)
+    }
+}
+
+impl<'v> From<&&'v str> for Step<'v> {
+    fn from(key: &&'v str) -> Self {
         Self::Key(key)
     }
 }

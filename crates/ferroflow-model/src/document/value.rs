@@ -11,8 +11,8 @@ use serde::{Deserializer, Serialize, Serializer};
 use super::reader::{Problem, Problems, Step, place_of};
 use crate::Json;
 
-/// How many values a document may hold. A DAG of 10,000 tasks has about 200,000 of them; at this limit the
-/// parsed document takes some 400 MB.
+/// How many values a document may hold. A DAG of 10,000 tasks has about 300,000 of them; at this limit parsing
+/// takes some 600 MB.
 const MOST_VALUES: u32 = 8_000_000;
 
 /// One JSON value. Strings without escapes are slices of the text; everything else that has a size lies in one
@@ -61,10 +61,14 @@ impl<'t> Value<'t> {
         }
     }
 
+    /// The same value on its own, to be changed.
+    pub(crate) fn to_json_value(self) -> serde_json::Value {
+        serde_json::to_value(self).expect("a JSON value is a JSON value")
+    }
+
     /// The same value as text of its own, for parts that are handed on and not looked into.
     pub(crate) fn to_json(self) -> Json {
-        let value = serde_json::to_value(self).expect("a JSON value is a JSON value");
-        Json::from(value)
+        Json::from(self.to_json_value())
     }
 }
 

@@ -20,7 +20,7 @@ const BUILT_IN: &str = "airflow.timetables.";
 const MOST_OFFSET: i32 = 100_000;
 
 impl Timetable {
-    /// Decodes `{"__type": import path, "__var": fields}`.
+    /// Decodes `{"__type": import path, "__var": fields}`. Places of problems leave out the `__var`.
     pub fn decode(text: &str) -> Result<Self, Problems> {
         decode(text, Self::read)
     }
@@ -31,7 +31,7 @@ impl Timetable {
         let fields = reader.required(value, "__var", |_, fields| Some(fields));
         let (class, fields) = (class?, fields?);
         match class.strip_prefix(BUILT_IN) {
-            Some(name) => reader.within("__var", |reader| read_built_in(reader, class, name, fields)),
+            Some(name) => read_built_in(reader, class, name, fields),
             None => Some(Self::Custom(Custom { class: class.to_owned(), data: fields.to_json() })),
         }
     }
@@ -43,7 +43,7 @@ fn read_built_in<'v>(
     name: &str,
     fields: &'v Value<'v>,
 ) -> Option<Timetable> {
-    reader.object(fields)?;
+    reader.within("__var", |reader| reader.object(fields))?;
     Some(match name {
         "simple.NullTimetable" => Timetable::Null,
         "simple.PartitionedAtRuntime" => Timetable::PartitionedAtRuntime,
@@ -74,7 +74,9 @@ fn read_built_in<'v>(
         "trigger.CronPartitionTimetable" => Timetable::CronPartition(read_cron_partition(reader, fields)?),
         "events.EventsTimetable" => Timetable::Events(read_events(reader, fields)?),
         _ => {
-            reader.problem(format_args!("{class} is not a timetable of Airflow 3.3.2"));
+            reader.within("__type", |reader| {
+                reader.problem(format_args!("{class} is not a timetable of Airflow 3.3.2"));
+            });
             return None;
         }
     })
@@ -239,26 +241,26 @@ mod tests {
                             "run_immediately": []});
         assert_eq!(
             decoded("airflow.timetables.trigger.CronTriggerTimetable", &fields).unwrap_err(),
-            "__var.timezone: \"Mars/Olympus\" is not a time zone of the IANA database (such as Europe/London)\n\
-             __var.interval: expected a number of seconds or an object, found a string\n\
-             __var.run_immediately: expected a boolean or a number of seconds, found a list"
+            "timezone: \"Mars/Olympus\" is not a time zone of the IANA database (such as Europe/London)\n\
+             interval: expected a number of seconds or an object, found a string\n\
+             run_immediately: expected a boolean or a number of seconds, found a list"
         );
         let fields = json!({"expressions": ["0 0 * * *", "0 24 * * *", 5], "timezone": "UTC", "interval": 0,
                             "run_immediately": null});
         assert_eq!(
             decoded("airflow.timetables.trigger.MultipleCronTriggerTimetable", &fields).unwrap_err(),
-            "__var.expressions[1]: hour \"24\": 24 is outside 0-23\n\
-             __var.expressions[2]: expected a string, found an integer"
+            "expressions[1]: hour \"24\": 24 is outside 0-23\n\
+             expressions[2]: expected a string, found an integer"
         );
         assert_eq!(
             decoded("airflow.timetables.lunar.FullMoon", &json!({})).unwrap_err(),
-            "__var: airflow.timetables.lunar.FullMoon is not a timetable of Airflow 3.3.2"
+            "__type: airflow.timetables.lunar.FullMoon is not a timetable of Airflow 3.3.2"
         );
         let offset =
             json!({"expression": "@daily", "timezone": "UTC", "run_offset": 1_000_000, "key_format": ""});
         assert_eq!(
             decoded("airflow.timetables.trigger.CronPartitionTimetable", &offset).unwrap_err(),
-            "__var.run_offset: 1000000 ticks are more than 100000"
+            "run_offset: 1000000 ticks are more than 100000"
         );
         assert_eq!(Timetable::decode("{}").unwrap_err().to_string(), "__type: is missing\n__var: is missing");
     }
