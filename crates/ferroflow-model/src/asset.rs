@@ -199,10 +199,11 @@ mod tests {
     fn leaves_come_from_left_to_right_and_as_often_as_they_are_mentioned() {
         let (a, b) = (asset("a"), asset("b"));
         let alias = r#"{"__type": "asset_alias", "name": "al", "group": "g"}"#;
-        let named = r#"{"__type": "asset_ref", "name": "n"}"#;
+        let by_name = r#"{"__type": "asset_ref", "name": "n"}"#;
         let located = r#"{"__type": "asset_ref", "uri": "s3://u"}"#;
         let inner = format!(r#"{{"__type": "asset_all", "objects": [{b}, {alias}, {a}]}}"#);
-        let all = format!(r#"{{"__type": "asset_any", "objects": [{a}, {located}, {inner}, {named}, {b}]}}"#);
+        let all =
+            format!(r#"{{"__type": "asset_any", "objects": [{a}, {located}, {inner}, {by_name}, {b}]}}"#);
         let condition = condition(&all).unwrap();
         let names: Vec<&str> = condition.assets().map(|asset| asset.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "a", "b"]);

@@ -30,6 +30,14 @@ impl Json {
         }
     }
 
+    /// Writes what is a JSON value in another form.
+    pub(crate) fn of(value: &impl Serialize) -> Self {
+        let mut bytes = Vec::with_capacity(64);
+        let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, PythonFormatter);
+        value.serialize(&mut serializer).expect("a value writes to memory without failing");
+        Self(String::from_utf8(bytes).expect("the formatter writes ASCII"))
+    }
+
     /// The value `null`.
     pub fn null() -> Self {
         Self("null".to_owned())
@@ -55,10 +63,7 @@ impl Json {
 /// Databases that keep JSON as text then hold the same bytes, whoever wrote them.
 impl From<&Value> for Json {
     fn from(value: &Value) -> Self {
-        let mut bytes = Vec::with_capacity(64);
-        let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, PythonFormatter);
-        value.serialize(&mut serializer).expect("a value writes to memory without failing");
-        Self(String::from_utf8(bytes).expect("the formatter writes ASCII"))
+        Self::of(value)
     }
 }
 

@@ -67,13 +67,13 @@ pub(super) fn read_deadlines<'v>(reader: &mut Reader<'v>, value: &'v Value<'v>) 
     match value {
         Value::Object(_) => read_alert(reader, value).map(|alert| vec![Deadline::Inline(Box::new(alert))]),
         _ => reader.list(value, |reader, item| match item {
-            Value::Text(text) => match Uuid::try_parse(text) {
-                Ok(id) => Some(Deadline::Stored(id)),
-                Err(_) => {
+            Value::Text(text) => {
+                let id = Uuid::try_parse(text).ok();
+                if id.is_none() {
                     reader.problem(format_args!("{text:?} is not a UUID"));
-                    None
                 }
-            },
+                id.map(Deadline::Stored)
+            }
             _ => read_alert(reader, item).map(Box::new).map(Deadline::Inline),
         }),
     }

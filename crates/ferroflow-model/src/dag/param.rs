@@ -38,13 +38,12 @@ pub(super) fn read_params<'v>(reader: &mut Reader<'v>, value: &'v Value<'v>) -> 
         Value::Object(entries) => Some(
             entries
                 .iter()
-                .filter_map(|(name, value)| reader.within(name, |reader| read_param(reader, name, value)))
+                .map(|(name, value)| reader.within(name, |reader| read_param(reader, name, value)))
                 .collect(),
         ),
         _ => reader.list(value, |reader, pair| match pair {
-            Value::List(pair) if matches!(**pair, [Value::Text(_), _]) => {
-                let name = reader.within(0, |reader| reader.text(&pair[0]))?;
-                reader.within(1, |reader| read_param(reader, name, &pair[1]))
+            Value::List([Value::Text(name), param]) => {
+                Some(reader.within(1, |reader| read_param(reader, name, param)))
             }
             other => {
                 reader.expected("a pair of a name and a parameter", other);
@@ -54,12 +53,12 @@ pub(super) fn read_params<'v>(reader: &mut Reader<'v>, value: &'v Value<'v>) -> 
     }
 }
 
-fn read_param<'v>(reader: &mut Reader<'v>, name: &str, value: &'v Value<'v>) -> Option<Param> {
+fn read_param<'v>(reader: &mut Reader<'v>, name: &str, value: &'v Value<'v>) -> Param {
     let name = name.into();
     if value.get("__class").is_none() {
         // A bare value, as very old documents have it.
         let schema = Value::Object(&[]).to_json();
-        return Some(Param { name, value: Some(value.to_json()), description: None, schema, source: None });
+        return Param { name, value: Some(value.to_json()), description: None, schema, source: None };
     }
     let description = reader.optional(value, "description", Reader::text).map(Into::into);
     let schema = match value.get("schema") {
@@ -82,7 +81,7 @@ fn read_param<'v>(reader: &mut Reader<'v>, name: &str, value: &'v Value<'v>) -> 
         Some(default) if default.envelope().is_some_and(|(name, _)| name == "arg_not_set") => None,
         Some(default) => Some(Json::from(plain_if_encoded(default))),
     };
-    Some(Param { name, value, description, schema: Json::from(schema), source })
+    Param { name, value, description, schema: Json::from(schema), source }
 }
 
 /// Airflow decodes a value only if it, or every item of it, is an envelope: the rest stays as it was written.

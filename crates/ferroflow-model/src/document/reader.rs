@@ -307,15 +307,27 @@ impl<'v> Reader<'v> {
         duration
     }
 
-    /// Seconds since the epoch as an instant, to the microsecond.
+    /// Seconds since the epoch as an instant of Python's, to the microsecond.
     pub(crate) fn instant(&mut self, value: &Value<'_>) -> Option<Timestamp> {
         let seconds = self.float(value)?;
-        let instant = timedelta(seconds).and_then(|since| Timestamp::from_duration(since).ok());
+        let instant = timedelta(seconds).and_then(python_instant);
         if instant.is_none() {
             self.problem(format_args!("{seconds} seconds since 1970 is out of range"));
         }
         instant
     }
+}
+
+/// An instant of the years 1 to 9999. The last day of the last year lies just beyond what a `Timestamp` holds, and
+/// many write it for "for ever": it becomes the last instant that there is.
+pub(crate) fn python_instant(since_1970: SignedDuration) -> Option<Timestamp> {
+    const FIRST: SignedDuration = SignedDuration::from_secs(-62_135_596_800);
+    const END: SignedDuration = SignedDuration::from_secs(253_402_300_800);
+    if since_1970 < FIRST || since_1970 >= END {
+        return None;
+    }
+    let last = || Timestamp::constant(Timestamp::MAX.as_second(), 999_999_000);
+    Some(Timestamp::from_duration(since_1970).unwrap_or_else(|_| last()))
 }
 
 /// Seconds as whole microseconds, rounding the fraction half to even as Python does; `None` beyond ±999999999 days,
@@ -330,4 +342,43 @@ fn timedelta(seconds: f64) -> Option<SignedDuration> {
     let whole = seconds.trunc();
     let fraction = ((seconds - whole) * 1e6).round_ties_even();
     Some(SignedDuration::from_secs(whole as i64) + SignedDuration::from_micros(fraction as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instant(text: &str) -> Result<String, String> {
+        decode(text, |reader, value| Some(reader.instant(value)?.to_string()))
+            .map_err(|problems| problems.to_string())
+    }
+
+    #[test]
+    fn instants_are_those_of_python() {
+        assert_eq!(instant("1704067200.5").unwrap(), "2024-01-01T00:00:00.5Z");
+        assert_eq!(instant("-62135596800").unwrap(), "0001-01-01T00:00:00Z");
+        assert_eq!(
+            instant("-62135596801").unwrap_err(),
+            "document: -62135596801 seconds since 1970 is out of range"
+        );
+        assert_eq!(
+            instant("253402300800").unwrap_err(),
+            "document: 253402300800 seconds since 1970 is out of range"
+        );
+    }
+
+    #[test]
+    fn for_ever_is_the_last_instant_there_is() {
+        assert_eq!(instant("253402214400").unwrap(), "9999-12-30T22:00:00.999999Z");
+        assert_eq!(instant("253402300799.999").unwrap(), "9999-12-30T22:00:00.999999Z");
+    }
+
+    #[test]
+    fn problems_beyond_a_hundred_are_counted() {
+        let text = format!("[{}]", vec!["null"; 105].join(","));
+        let problems = decode(&text, |reader, value| reader.list(value, |reader, item| reader.boolean(item)))
+            .unwrap_err();
+        assert_eq!((problems.list().len(), problems.more()), (100, 5));
+        assert!(problems.to_string().ends_with("[99]: expected a boolean, found null\nand 5 more"));
+    }
 }

@@ -68,7 +68,7 @@ impl<'t> Value<'t> {
 
     /// The same value as text of its own, for parts that are handed on and not looked into.
     pub(crate) fn to_json(self) -> Json {
-        Json::from(self.to_json_value())
+        Json::of(&self)
     }
 }
 

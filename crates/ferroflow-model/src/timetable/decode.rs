@@ -1,16 +1,18 @@
 //! From a serialized timetable to a value.
 
-use jiff::Timestamp;
+use jiff::civil::DateTime;
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
+use jiff::{SignedDuration, Timestamp};
 
+use super::cron::{Cron, without_preset};
 use super::run_id::iso_format;
 use super::{
     CronPartition, CronTrigger, Custom, Delta, DeltaTrigger, Events, MultipleCronTrigger, PartitionedAsset,
     RunImmediately, Timetable, Zone, ZonedCron,
 };
 use crate::asset::AssetCondition;
-use crate::document::{Problems, Reader, Value, decode};
+use crate::document::{Problems, Reader, Value, decode, python_instant};
 use crate::partition_mapper::PartitionMapper;
 
 /// Where Airflow's own timetables live: a class here that we do not know is not somebody's own.
@@ -106,14 +108,16 @@ fn read_partitioned_asset<'v>(reader: &mut Reader<'v>, fields: &'v Value<'v>) ->
 }
 
 fn read_cron<'v>(reader: &mut Reader<'v>, fields: &'v Value<'v>) -> Option<ZonedCron> {
-    let expression = reader.required(fields, "expression", Reader::text);
+    let expression = reader.required(fields, "expression", read_expression);
     let zone = reader.required(fields, "timezone", Zone::read);
-    let (expression, zone) = (expression?, zone?);
-    reader.within("expression", |reader| zoned_cron(reader, expression, zone))
+    let (expression, cron) = expression?;
+    Some(ZonedCron::of_parsed(expression, cron, zone?))
 }
 
-fn zoned_cron(reader: &mut Reader<'_>, expression: &str, zone: Zone) -> Option<ZonedCron> {
-    ZonedCron::new(expression, zone).map_err(|error| reader.problem(error)).ok()
+fn read_expression<'v>(reader: &mut Reader<'v>, value: &'v Value<'v>) -> Option<(&'v str, Cron)> {
+    let expression = without_preset(reader.text(value)?);
+    let cron = Cron::parse(expression).map_err(|error| reader.problem(error)).ok();
+    Some((expression, cron?))
 }
 
 fn read_cron_trigger<'v>(reader: &mut Reader<'v>, fields: &'v Value<'v>) -> Option<CronTrigger> {
@@ -141,43 +145,49 @@ fn read_run_immediately<'v>(reader: &mut Reader<'v>, fields: &'v Value<'v>) -> O
 }
 
 fn read_multiple_crons<'v>(reader: &mut Reader<'v>, fields: &'v Value<'v>) -> Option<MultipleCronTrigger> {
+    let expressions = reader.required(fields, "expressions", |reader, list| {
+        let expressions = reader.list(list, read_expression)?;
+        if *list == Value::List(&[]) {
+            reader.problem("at least one cron expression is required");
+        }
+        Some(expressions)
+    });
     let zone = reader.required(fields, "timezone", Zone::read);
     let interval = reader.required(fields, "interval", Delta::read);
     let run_immediately = read_run_immediately(reader, fields);
     let (zone, interval, run_immediately) = (zone?, interval?, run_immediately?);
-    reader.required(fields, "expressions", |reader, expressions| {
-        let triggers = reader.list(expressions, |reader, expression| {
-            let expression = reader.text(expression)?;
-            let cron = zoned_cron(reader, expression, zone.clone())?;
-            Some(CronTrigger { cron, interval: interval.clone(), run_immediately })
-        })?;
-        let triggers = MultipleCronTrigger::new(triggers);
-        if triggers.is_none() {
-            reader.problem("at least one cron expression is required");
-        }
-        triggers
-    })
+    let triggers = expressions?.into_iter().map(|(expression, cron)| CronTrigger {
+        cron: ZonedCron::of_parsed(expression, cron, zone.clone()),
+        interval: interval.clone(),
+        run_immediately,
+    });
+    MultipleCronTrigger::new(triggers.collect())
 }
 
 fn read_cron_partition<'v>(reader: &mut Reader<'v>, fields: &'v Value<'v>) -> Option<CronPartition> {
     let cron = read_cron(reader, fields);
     let run_immediately = read_run_immediately(reader, fields);
-    // Anything but an integer counts as none, as it does in Airflow.
-    let run_offset = match fields.get("run_offset") {
-        Some(offset @ Value::Int(_)) => reader.within("run_offset", |reader| {
-            let offset = reader.integer(offset)?;
-            let is_near = (-MOST_OFFSET..=MOST_OFFSET).contains(&offset);
-            if !is_near {
-                reader.problem(format_args!("{offset} ticks are more than {MOST_OFFSET}"));
-            }
-            is_near.then_some(offset)
-        }),
-        _ => Some(0),
-    };
+    let run_offset = read_run_offset(reader, fields);
     let key_format = reader.required(fields, "key_format", Reader::text);
-    let interval = Delta::Fixed(jiff::SignedDuration::ZERO);
+    let interval = Delta::Fixed(SignedDuration::ZERO);
     let trigger = CronTrigger { cron: cron?, interval, run_immediately: run_immediately? };
     Some(CronPartition { trigger, run_offset: run_offset?, key_format: key_format?.into() })
+}
+
+/// Anything but an integer counts as none, as it does in Airflow; an integer beyond 63 bits is a float here.
+fn read_run_offset<'v>(reader: &mut Reader<'v>, fields: &'v Value<'v>) -> Option<i32> {
+    let offset = match fields.get("run_offset") {
+        Some(Value::Int(offset)) => i32::try_from(*offset).ok(),
+        Some(Value::Float(offset)) if offset.fract() == 0.0 && offset.abs() >= 9e18 => None,
+        _ => Some(0),
+    };
+    let offset = offset.filter(|offset| (-MOST_OFFSET..=MOST_OFFSET).contains(offset));
+    if offset.is_none() {
+        reader.within("run_offset", |reader| {
+            reader.problem(format_args!("a partition lies at most {MOST_OFFSET} ticks from its run"));
+        });
+    }
+    offset
 }
 
 fn read_events<'v>(reader: &mut Reader<'v>, fields: &'v Value<'v>) -> Option<Events> {
@@ -198,17 +208,23 @@ fn read_events<'v>(reader: &mut Reader<'v>, fields: &'v Value<'v>) -> Option<Eve
         (None, _, _) => "No events".to_owned(),
     };
     let dates = dates.into_iter().map(|(date, _)| date).collect();
-    Some(Events { dates, restrict_to_events: restrict_to_events?, description, summary })
+    Some(Events::new(dates, restrict_to_events?, description, summary))
 }
 
 /// An instant, and the offset in which it is written.
 fn read_event<'v>(reader: &mut Reader<'v>, date: &'v Value<'v>) -> Option<(Timestamp, Offset)> {
     let text = reader.text(date)?;
-    let offset = Pieces::parse(text).ok().and_then(|pieces| pieces.to_numeric_offset());
-    text.parse()
-        .map(|date| (date, offset.unwrap_or(Offset::UTC)))
-        .map_err(|_| reader.problem(format_args!("{text:?} is not a time with an offset from UTC")))
-        .ok()
+    let event = Pieces::parse(text).ok().and_then(|pieces| {
+        let offset = pieces.to_numeric_offset()?;
+        let wall = pieces.date().to_datetime(pieces.time()?);
+        let since_1970 = wall.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0));
+        let since_1970 = since_1970.checked_sub(SignedDuration::from_secs(offset.seconds().into()))?;
+        Some((python_instant(since_1970)?, offset))
+    });
+    if event.is_none() {
+        reader.problem(format_args!("{text:?} is not a time with an offset from UTC"));
+    }
+    event
 }
 
 #[cfg(test)]
@@ -241,16 +257,18 @@ mod tests {
                             "run_immediately": []});
         assert_eq!(
             decoded("airflow.timetables.trigger.CronTriggerTimetable", &fields).unwrap_err(),
-            "timezone: \"Mars/Olympus\" is not a time zone of the IANA database (such as Europe/London)\n\
+            "expression: minute \"61\": 61 is outside 0-59\n\
+             timezone: \"Mars/Olympus\" is not a time zone of the IANA database (such as Europe/London)\n\
              interval: expected a number of seconds or an object, found a string\n\
              run_immediately: expected a boolean or a number of seconds, found a list"
         );
-        let fields = json!({"expressions": ["0 0 * * *", "0 24 * * *", 5], "timezone": "UTC", "interval": 0,
+        let fields = json!({"expressions": ["0 0 * * *", "0 24 * * *", 5], "timezone": 86400, "interval": 0,
                             "run_immediately": null});
         assert_eq!(
             decoded("airflow.timetables.trigger.MultipleCronTriggerTimetable", &fields).unwrap_err(),
             "expressions[1]: hour \"24\": 24 is outside 0-23\n\
-             expressions[2]: expected a string, found an integer"
+             expressions[2]: expected a string, found an integer\n\
+             timezone: 86400 seconds is not an offset from UTC"
         );
         assert_eq!(
             decoded("airflow.timetables.lunar.FullMoon", &json!({})).unwrap_err(),
@@ -260,7 +278,7 @@ mod tests {
             json!({"expression": "@daily", "timezone": "UTC", "run_offset": 1_000_000, "key_format": ""});
         assert_eq!(
             decoded("airflow.timetables.trigger.CronPartitionTimetable", &offset).unwrap_err(),
-            "run_offset: 1000000 ticks are more than 100000"
+            "run_offset: a partition lies at most 100000 ticks from its run"
         );
         assert_eq!(Timetable::decode("{}").unwrap_err().to_string(), "__type: is missing\n__var: is missing");
     }
@@ -282,10 +300,23 @@ mod tests {
     }
 
     #[test]
+    fn an_event_at_the_end_of_time_is_an_event() {
+        let fields = json!({"event_dates": ["2030-01-01T00:00:00+00:00", "9999-12-31T23:59:59.999999+00:00"],
+                            "restrict_to_events": false, "description": "d", "_summary": "s"});
+        let timetable = decoded("airflow.timetables.events.EventsTimetable", &fields).unwrap();
+        let Timetable::Events(events) = &timetable else { panic!("{timetable:?}") };
+        assert_eq!(events.dates()[1].to_string(), "9999-12-30T22:00:00.999999Z");
+        let fields = json!({"event_dates": ["2030-01-01", "2030-01-01T00:00:00", "+10000-01-01T00:00:00+00:00"],
+                            "restrict_to_events": false});
+        let problems = decoded("airflow.timetables.events.EventsTimetable", &fields).unwrap_err();
+        assert_eq!(problems.lines().count(), 3, "{problems}");
+    }
+
+    #[test]
     fn only_a_float_is_a_time_to_run_immediately() {
         for (value, expected) in [
             (json!(true), RunImmediately::Always),
-            (json!(600.0), RunImmediately::Within(jiff::SignedDuration::from_mins(10))),
+            (json!(600.0), RunImmediately::Within(SignedDuration::from_mins(10))),
             (json!(600), RunImmediately::WithinATenth),
             (json!(false), RunImmediately::WithinATenth),
             (json!(null), RunImmediately::WithinATenth),

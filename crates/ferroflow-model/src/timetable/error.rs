@@ -12,8 +12,8 @@ pub enum NoRun {
     /// The expression matches nothing in the past 50 years.
     #[error("the cron expression matches no time in the past 50 years")]
     NeverBefore,
-    /// The answer lies before the year 1 or after the year 9999.
-    #[error("the time is beyond the calendar (years 1 to 9999)")]
+    /// The answer lies before the year 1, or after the last instant of jiff's.
+    #[error("the time is beyond the calendar (0001-01-01 to 9999-12-30)")]
     OutOfRange,
     /// The previous run of the schedule, looked for from now, is followed by one that is past too. Near the
     /// end of daylight saving time this happens to schedules that name the repeated hour.

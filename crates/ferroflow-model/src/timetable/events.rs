@@ -7,8 +7,9 @@ use super::{DataInterval, Restriction, RunInfo};
 /// The listed instants, in the order in which the document has them: that is the order they are tried in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Events {
-    /// When to run.
-    pub dates: Vec<Timestamp>,
+    dates: Vec<Timestamp>,
+    /// Then the next one is found without looking at those before.
+    are_sorted: bool,
     /// Whether a manual run stands for the most recent event instead of for its own time.
     pub restrict_to_events: bool,
     /// What the interface shows.
@@ -18,6 +19,21 @@ pub struct Events {
 }
 
 impl Events {
+    /// Runs at these instants.
+    pub fn new(
+        dates: Vec<Timestamp>,
+        restrict_to_events: bool,
+        description: String,
+        summary: String,
+    ) -> Self {
+        Self { are_sorted: dates.is_sorted(), dates, restrict_to_events, description, summary }
+    }
+
+    /// When to run.
+    pub fn dates(&self) -> &[Timestamp] {
+        &self.dates
+    }
+
     pub(super) fn next_run(
         &self,
         last: Option<DataInterval>,
@@ -32,7 +48,11 @@ impl Events {
         let is_open = |event: Timestamp| {
             earliest.is_none_or(|earliest| event >= earliest) && last.is_none_or(|last| event > last.end)
         };
-        let event = self.dates.iter().copied().find(|event| is_open(*event))?;
+        let event = if self.are_sorted {
+            *self.dates.get(self.dates.partition_point(|event| !is_open(*event)))?
+        } else {
+            self.dates.iter().copied().find(|event| is_open(*event))?
+        };
         if restriction.latest.is_some_and(|latest| event > latest) {
             return None;
         }

@@ -18,6 +18,14 @@ pub enum UnknownZone {
     /// Not in the database.
     #[error("{0:?} is not a time zone of the IANA database (such as Europe/London)")]
     Name(String),
+    /// In the database, but written in another case.
+    #[error("the time zone {given:?} is written {known}")]
+    Spelling {
+        /// As it was written here,
+        given: String,
+        /// and as it should be.
+        known: String,
+    },
     /// An offset of a day or more.
     #[error("{0} seconds is not an offset from UTC")]
     Offset(i64),
@@ -32,7 +40,14 @@ impl Zone {
         if name.eq_ignore_ascii_case("utc") {
             return Ok(Self::UTC);
         }
-        TimeZone::get(name).map(Self).map_err(|_| UnknownZone::Name(name.to_owned()))
+        match TimeZone::get(name) {
+            Ok(zone) if zone.iana_name() == Some(name) && !zone.is_unknown() => Ok(Self(zone)),
+            Ok(zone) if !zone.is_unknown() => Err(UnknownZone::Spelling {
+                given: name.to_owned(),
+                known: zone.iana_name().unwrap_or_default().to_owned(),
+            }),
+            _ => Err(UnknownZone::Name(name.to_owned())),
+        }
     }
 
     /// The zone that is always so many seconds ahead of UTC.
@@ -164,5 +179,8 @@ mod tests {
         assert_eq!(Zone::fixed(19_800).unwrap().to_string(), "+05:30");
         assert_eq!(Zone::fixed(86_400), Err(UnknownZone::Offset(86_400)));
         assert!(Zone::named("Europe/Atlantis").is_err());
+        assert!(Zone::named("Etc/Unknown").is_err());
+        let error = Zone::named("europe/london").unwrap_err();
+        assert_eq!(error.to_string(), "the time zone \"europe/london\" is written Europe/London");
     }
 }

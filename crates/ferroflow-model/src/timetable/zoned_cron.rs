@@ -25,7 +25,12 @@ impl ZonedCron {
     /// An expression or preset, in a zone.
     pub fn new(expression: &str, zone: Zone) -> std::result::Result<Self, CronError> {
         let expression = without_preset(expression);
-        Ok(Self { expression: expression.into(), cron: Cron::parse(expression)?, zone })
+        Ok(Self::of_parsed(expression, Cron::parse(expression)?, zone))
+    }
+
+    /// An expression that has been parsed, in a zone.
+    pub(super) fn of_parsed(expression: &str, cron: Cron, zone: Zone) -> Self {
+        Self { expression: expression.into(), cron, zone }
     }
 
     /// The expression, with a preset replaced by what it stands for.

@@ -1,10 +1,10 @@
 //! What we read in a document, in the words of `serialize.py`.
 
+use ferroflow_model::Json;
 use ferroflow_model::asset::{AssetCondition, AssetRef};
 use ferroflow_model::dag::{
     Dag, ExpandInput, Flag, GroupChild, Param, ParamSource, Task, TaskGroup, TaskIndex,
 };
-use ferroflow_model::Json;
 use ferroflow_model::timetable::Timetable;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};

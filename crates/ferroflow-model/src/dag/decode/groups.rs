@@ -107,10 +107,7 @@ fn children<'v>(group: &'v Value<'v>) -> &'v [(&'v str, Value<'v>)] {
 /// The kind of a child, and the child.
 fn pair<'v>(child: &'v Value<'v>) -> Option<(&'v str, &'v Value<'v>)> {
     match child {
-        Value::List(pair) => match pair.as_ref() {
-            [Value::Text(kind), child] => Some((kind, child)),
-            _ => None,
-        },
+        Value::List([Value::Text(kind), child]) => Some((kind, child)),
         _ => None,
     }
 }

@@ -59,7 +59,7 @@ fn read_document<'v>(reader: &mut Reader<'v>, document: &'v Value<'v>) -> Option
     })?;
     let defaults = reader.optional(document, "client_defaults", |reader, defaults| {
         reader.object(defaults)?;
-        reader.optional(defaults, "tasks", |reader, tasks| reader.object(tasks))
+        reader.optional(defaults, "tasks", Reader::object)
     });
     let Some(dag) = document.get("dag") else {
         reader.within("dag", |reader| reader.problem("is missing"));
@@ -90,7 +90,7 @@ fn read_dag<'v>(
         fileloc: fields.text("fileloc").map(Into::into),
         relative_fileloc: fields.text("relative_fileloc").map(Into::into),
         processor_dags_folder: fields.text("_processor_dags_folder").map(Into::into),
-        timezone: fields.get("timezone", Zone::read).unwrap_or_else(|| Zone::UTC),
+        timezone: fields.get("timezone", Zone::read).unwrap_or(Zone::UTC),
         start_date: dates.start,
         end_date: dates.end,
         catchup: fields.flag("catchup").unwrap_or(false),
@@ -171,7 +171,7 @@ fn read_graph(
 }
 
 fn read_tags(fields: &mut Fields<'_, '_>) -> Vec<Box<str>> {
-    let mut tags = fields.list("tags", |reader, tag| reader.text(tag)).unwrap_or_default();
+    let mut tags = fields.list("tags", Reader::text).unwrap_or_default();
     tags.sort_unstable();
     tags.dedup();
     tags.into_iter().map(Into::into).collect()

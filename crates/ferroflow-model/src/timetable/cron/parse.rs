@@ -439,6 +439,12 @@ mod tests {
     }
 
     #[test]
+    fn digits_are_ascii() {
+        let error = Cron::parse("٣ * * * *").unwrap_err().to_string();
+        assert_eq!(error, "minute \"٣\": \"٣\" is not a number, a range or *");
+    }
+
+    #[test]
     fn expressions_that_mean_the_same_are_equal() {
         for (one, other) in [
             ("@midnight", "0 0 * * *"),
