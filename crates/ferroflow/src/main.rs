@@ -11,8 +11,12 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use ferroflow_config::Environment;
+use mimalloc::MiMalloc;
 
 use commands::{config, db, info, rotate_fernet_key, timetable, version};
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Apache Airflow's control plane, in Rust: works on the metadata database, DAG files and configuration of
 /// Airflow 3.3.2, in place of the official components or beside them.
