@@ -126,11 +126,15 @@ pub(crate) fn place_of(steps: &[Step<'_>]) -> String {
     let mut place = String::new();
     for step in steps {
         match step {
-            Step::Key(key) => {
+            Step::Key(key) if is_plain(key) => {
                 if !place.is_empty() {
                     place.push('.');
                 }
                 place.push_str(key);
+            }
+            // Quoted, so that a place cannot be taken for another one, nor do anything to a terminal.
+            Step::Key(key) => {
+                let _ = write!(place, "[{key:?}]");
             }
             Step::Index(index) => {
                 let _ = write!(place, "[{index}]");
@@ -138,6 +142,10 @@ pub(crate) fn place_of(steps: &[Step<'_>]) -> String {
         }
     }
     place
+}
+
+fn is_plain(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
 /// Reads values and writes down what is wrong with them.
@@ -371,6 +379,12 @@ mod tests {
     fn for_ever_is_the_last_instant_there_is() {
         assert_eq!(instant("253402214400").unwrap(), "9999-12-30T22:00:00.999999Z");
         assert_eq!(instant("253402300799.999").unwrap(), "9999-12-30T22:00:00.999999Z");
+    }
+
+    #[test]
+    fn a_key_that_is_not_plain_is_quoted() {
+        let steps = [Step::Key("children"), Step::Key("a.b"), Step::Index(1), Step::Key(""), Step::Key("c")];
+        assert_eq!(place_of(&steps), r#"children["a.b"][1][""].c"#);
     }
 
     #[test]
