@@ -19,6 +19,7 @@ from airflow._shared.module_loading import qualname
 from airflow.dag_processing.dagbag import DagBag
 from airflow.models.expandinput import NotFullyPopulated
 from airflow.partition_mappers.base import is_rollup
+from airflow.serialization.decoders import decode_deadline_alert
 from airflow.serialization.definitions.assets import SerializedAssetBase
 from airflow.serialization.definitions.mappedoperator import is_mapped
 from airflow.serialization.definitions.notset import is_arg_set
@@ -117,8 +118,22 @@ def about_dag(dag):
         "owner_links": dag.owner_links,
         "access_control": dag.access_control is not None,
         "params": about_params(dag.params),
-        "deadlines": len(dag.deadline or []),
+        "deadlines": [about_deadline(deadline) for deadline in dag.deadline or []],
+        "dependencies": dag.dag_dependencies,
     }
+
+
+def about_deadline(deadline):
+    if isinstance(deadline, str):
+        return deadline
+    alert = decode_deadline_alert(deadline)
+    name, reference = alert.reference.reference_name, alert.reference.serialize_reference()
+    reference.pop("reference_type")
+    if "datetime" in reference:
+        reference["datetime"] = round(reference["datetime"] * 1_000_000)
+    interval = alert.interval
+    interval = duration(interval) if isinstance(interval, timedelta) else interval.key
+    return [alert.name, [name, *reference.values()], interval]
 
 
 def about_timetable(timetable):

@@ -152,6 +152,11 @@ impl Dag {
         &self.structure.tasks
     }
 
+    /// The same with their indexes.
+    pub fn indexed_tasks(&self) -> impl Iterator<Item = (TaskIndex, &Task)> {
+        self.structure.tasks.iter().enumerate().map(|(position, task)| (TaskIndex::at(position), task))
+    }
+
     /// The task with this id.
     pub fn find(&self, task_id: &str) -> Option<TaskIndex> {
         let place = self.structure.by_id.binary_search_by(|index| (*self[*index].task_id).cmp(task_id));

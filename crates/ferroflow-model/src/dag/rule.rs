@@ -87,3 +87,37 @@ impl WeightRule {
 fn is_import_path(text: &str) -> bool {
     text.contains('.') && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_'))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::decode;
+
+    fn weight_rule(text: &str) -> Result<WeightRule, String> {
+        let text = format!("{text:?}");
+        decode(&text, |reader, value| WeightRule::read(reader, value, Into::into))
+            .map_err(|problems| problems.to_string())
+    }
+
+    #[test]
+    fn a_weight_rule_is_a_word_or_the_path_of_a_class() {
+        assert_eq!(weight_rule("upstream"), Ok(WeightRule::Upstream));
+        let absolute = "airflow.task.priority_strategy._AbsolutePriorityWeightStrategy";
+        assert_eq!(weight_rule(absolute), Ok(WeightRule::Absolute));
+        assert_eq!(weight_rule("my.Rule"), Ok(WeightRule::Custom("my.Rule".into())));
+    }
+
+    #[test]
+    fn what_is_neither_a_word_nor_a_path_is_no_weight_rule() {
+        for text in ["", "heavy", "<my.Rule object at 0x7fa2a7e3d790>"] {
+            assert!(weight_rule(text).unwrap_err().contains("is not a weight rule"), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_trigger_rule_reads_back() {
+        for rule in TriggerRule::ALL {
+            assert_eq!(rule.as_str().parse(), Ok(*rule));
+        }
+    }
+}

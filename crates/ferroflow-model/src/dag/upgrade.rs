@@ -173,3 +173,67 @@ fn object_at<'o>(value: &'o mut Value, key: &str) -> Option<&'o mut Map<String, 
 fn remove(object: &mut Map<String, Value>, keys: &[&str]) {
     object.retain(|key, _| !keys.contains(&key.as_str()));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Json;
+
+    fn upgraded(text: &str) -> String {
+        Json::from(to_current(serde_json::from_str(text).unwrap())).into_text()
+    }
+
+    #[test]
+    fn datasets_in_timetables_are_assets_and_keep_their_addresses() {
+        let text = r#"{"__version": 1, "dag": {"timetable": {
+            "__type": "airflow.timetables.datasets.DatasetOrTimeSchedule", "__var": {"dataset_condition": {
+                "__type": "dataset_any", "objects": [
+                    {"__type": "dataset", "uri": "s3://dataset", "extra": {"dataset": "dataset"}},
+                    {"__type": "dataset_alias", "name": "alias"}]}}}}}"#;
+        assert_eq!(
+            upgraded(text),
+            r#"{"__version": 1, "dag": {"timetable": {"__type": "airflow.timetables.assets.AssetOrTimeSchedule", "#
+                .to_owned()
+                + r#""__var": {"asset_condition": {"__type": "asset_any", "objects": [{"__type": "asset", "#
+                + r#""uri": "s3://dataset", "extra": {"asset": "asset"}, "name": "s3://dataset", "group": "asset"}, "#
+                + r#"{"__type": "asset_alias", "name": "alias", "group": "asset"}]}}}}}"#
+        );
+    }
+
+    #[test]
+    fn a_schedule_becomes_a_timetable_without_data_intervals() {
+        let timetable = |schedule: &str| {
+            let text = format!(
+                r#"{{"__version": 1, "dag": {{"timezone": "UTC", "schedule_interval": {schedule}}}}}"#
+            );
+            let document = to_current(serde_json::from_str(&text).unwrap());
+            Json::from(&document["dag"]["timetable"]).into_text().replace("airflow.timetables.", "")
+        };
+        assert_eq!(timetable("null"), r#"{"__type": "simple.NullTimetable", "__var": {}}"#);
+        assert_eq!(timetable(r#""@continuous""#), r#"{"__type": "simple.ContinuousTimetable", "__var": {}}"#);
+        assert_eq!(
+            timetable(r#""@daily""#),
+            r#"{"__type": "trigger.CronTriggerTimetable", "__var": {"expression": "@daily", "timezone": "UTC", "#
+                .to_owned()
+                + r#""interval": 0.0, "run_immediately": false}}"#
+        );
+        assert_eq!(
+            timetable(r#"{"__type": "relativedelta", "__var": {"months": 1}}"#),
+            r#"{"__type": "trigger.DeltaTriggerTimetable", "__var": {"delta": {"months": 1}, "interval": 0.0}}"#
+        );
+    }
+
+    #[test]
+    fn what_has_an_unexpected_form_stays() {
+        for text in [
+            r#"{"__version": 1}"#,
+            r#"{"__version": 1, "dag": 5}"#,
+            r#"{"__version": 1, "dag": {"timetable": 5, "tasks": {"a": 1}, "dag_dependencies": [7], "task_group": []}}"#,
+            r#"{"__version": 1, "dag": {"timetable": 5, "tasks": [1, {"__var": 2}, {"__var": {"outlets": [3]}}]}}"#,
+        ] {
+            assert_eq!(upgraded(text), text);
+        }
+        let odd = r#"{"__version": 1, "dag": {"schedule_interval": {"odd": 1}}}"#;
+        assert_eq!(upgraded(odd), odd);
+    }
+}

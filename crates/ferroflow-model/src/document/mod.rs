@@ -9,4 +9,4 @@ mod value;
 
 pub use reader::{Problem, Problems};
 pub(crate) use reader::{Reader, decode, python_instant, read_value};
-pub(crate) use value::{Value, parse};
+pub(crate) use value::{Value, parse, with_arena};

@@ -3,10 +3,9 @@
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
-use bumpalo::Bump;
 use jiff::{SignedDuration, Timestamp};
 
-use super::value::{Value, parse};
+use super::value::{Value, parse, with_arena};
 
 /// How many problems of one document are told in full. A document with more has one cause behind them.
 const MOST_PROBLEMS: usize = 100;
@@ -71,9 +70,7 @@ pub(crate) fn decode<T>(
     text: &str,
     read: impl for<'v> FnOnce(&mut Reader<'v>, &'v Value<'v>) -> Option<T>,
 ) -> Result<T, Problems> {
-    let arena = Bump::new();
-    let value = parse(text, &arena)?;
-    read_value(&value, read)
+    with_arena(|arena| read_value(&parse(text, arena)?, read))
 }
 
 /// Reads what was parsed. A value comes back only if there was no problem at all.

@@ -3,7 +3,8 @@
 use ferroflow_model::Json;
 use ferroflow_model::asset::{AssetCondition, AssetRef};
 use ferroflow_model::dag::{
-    Dag, ExpandInput, Flag, GroupChild, Param, ParamSource, Task, TaskGroup, TaskIndex,
+    Dag, Deadline, DeadlineInterval, DeadlineReference, ExpandInput, Flag, GroupChild, Param, ParamSource,
+    Task, TaskGroup, TaskIndex,
 };
 use ferroflow_model::timetable::Timetable;
 use jiff::{SignedDuration, Timestamp};
@@ -11,10 +12,7 @@ use serde_json::{Map, Value, json};
 
 /// Everything about a DAG.
 pub(crate) fn of(dag: &Dag) -> Value {
-    let tasks: Vec<Value> = (0..dag.tasks().len())
-        .map(|position| dag.find(&dag.tasks()[position].task_id).unwrap())
-        .map(|task| about_task(dag, task))
-        .collect();
+    let tasks: Vec<Value> = dag.indexed_tasks().map(|(index, _)| about_task(dag, index)).collect();
     let groups: Map<String, Value> = dag
         .groups()
         .iter()
@@ -62,8 +60,36 @@ fn about_dag(dag: &Dag) -> Value {
             .collect::<Map<_, _>>(),
         "access_control": dag.access_control.is_some(),
         "params": about_params(&dag.params),
-        "deadlines": dag.deadlines.len(),
+        "deadlines": dag.deadlines.iter().map(about_deadline).collect::<Vec<_>>(),
+        "dependencies": dag.dependencies.iter().map(|dependency| json!({
+            "source": dependency.source,
+            "target": dependency.target,
+            "label": dependency.label,
+            "dependency_type": dependency.dependency_type,
+            "dependency_id": dependency.dependency_id,
+        })).collect::<Vec<_>>(),
     })
+}
+
+fn about_deadline(deadline: &Deadline) -> Value {
+    let alert = match deadline {
+        Deadline::Stored(id) => return json!(id.to_string()),
+        Deadline::Inline(alert) => alert,
+    };
+    let reference = match &alert.reference {
+        DeadlineReference::LogicalDate => json!(["DagRunLogicalDateDeadline"]),
+        DeadlineReference::QueuedAt => json!(["DagRunQueuedAtDeadline"]),
+        DeadlineReference::Fixed(at) => json!(["FixedDatetimeDeadline", time(Some(*at))]),
+        DeadlineReference::AverageRuntime { max_runs, min_runs } => {
+            json!(["AverageRuntimeDeadline", max_runs, min_runs])
+        }
+        DeadlineReference::Custom { class, .. } => json!([class]),
+    };
+    let interval = match &alert.interval {
+        DeadlineInterval::Fixed(interval) => json!(duration(Some(*interval))),
+        DeadlineInterval::Variable(key) => json!(key),
+    };
+    json!([alert.name, reference, interval])
 }
 
 fn about_timetable(timetable: &Timetable) -> Value {

@@ -1,6 +1,8 @@
 //! Serialized DAGs mean to us what they mean to Airflow: it serializes every example DAG that it and its
 //! providers bring, and DAGs of our own for what those leave out, and tells what it reads back.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod facts;
 
 use std::collections::BTreeSet;

@@ -100,33 +100,30 @@ impl<'v> Draft<'v> {
     }
 
     /// A field that only the task itself has. Answers whether it is one.
-    ///
-    /// Keys are compared as bytes: of those the compiler makes one decision by length and letters, while texts are
-    /// compared one after the other.
     fn read_own(&mut self, reader: &mut Reader<'v>, key: &'v str, value: &'v Value<'v>) -> bool {
-        match key.as_bytes() {
-            b"task_id" => self.task_id = Some(value),
-            b"task_type" | b"_task_type" => set(&mut self.operator.task_type, reader.text(value)),
-            b"_task_module" => set(&mut self.operator.module, reader.text(value)),
-            b"_operator_name" => self.operator.name = reader.text(value),
-            b"ui_color" => set(&mut self.operator.ui_color, reader.text(value)),
-            b"ui_fgcolor" => set(&mut self.operator.ui_fgcolor, reader.text(value)),
-            b"template_fields" => self.operator.template_fields = Some(value),
-            b"_operator_extra_links" => self.operator.extra_links = Some(value),
-            b"downstream_task_ids" | b"_downstream_task_ids" => self.downstream = Some(value),
-            b"params" => self.params = Some(value),
-            b"start_date" => self.task.start_date = read_instant(reader, value),
-            b"end_date" => self.task.end_date = read_instant(reader, value),
-            b"_is_mapped" => self.is_mapped = reader.boolean(value).unwrap_or(false),
-            b"partial_kwargs" => self.partial_kwargs = Some(value),
-            b"_expand_input_attr" => self.expand_input_attr = Some(value),
-            b"expand_input" => self.expand_input = Some(value),
-            b"op_kwargs_expand_input" => self.op_kwargs_expand_input = Some(value),
-            b"on_execute_callback" => self.task.flags.set(Flag::HasOnExecuteCallback, is_truthy(value)),
-            b"on_failure_callback" => self.task.flags.set(Flag::HasOnFailureCallback, is_truthy(value)),
-            b"on_retry_callback" => self.task.flags.set(Flag::HasOnRetryCallback, is_truthy(value)),
-            b"on_skipped_callback" => self.task.flags.set(Flag::HasOnSkippedCallback, is_truthy(value)),
-            b"on_success_callback" => self.task.flags.set(Flag::HasOnSuccessCallback, is_truthy(value)),
+        match key {
+            "task_id" => self.task_id = Some(value),
+            "task_type" | "_task_type" => set(&mut self.operator.task_type, reader.text(value)),
+            "_task_module" => set(&mut self.operator.module, reader.text(value)),
+            "_operator_name" => self.operator.name = reader.text(value),
+            "ui_color" => set(&mut self.operator.ui_color, reader.text(value)),
+            "ui_fgcolor" => set(&mut self.operator.ui_fgcolor, reader.text(value)),
+            "template_fields" => self.operator.template_fields = Some(value),
+            "_operator_extra_links" => self.operator.extra_links = Some(value),
+            "downstream_task_ids" | "_downstream_task_ids" => self.downstream = Some(value),
+            "params" => self.params = Some(value),
+            "start_date" => self.task.start_date = read_instant(reader, value),
+            "end_date" => self.task.end_date = read_instant(reader, value),
+            "_is_mapped" => self.is_mapped = reader.boolean(value).unwrap_or(false),
+            "partial_kwargs" => self.partial_kwargs = Some(value),
+            "_expand_input_attr" => self.expand_input_attr = Some(value),
+            "expand_input" => self.expand_input = Some(value),
+            "op_kwargs_expand_input" => self.op_kwargs_expand_input = Some(value),
+            "on_execute_callback" => self.task.flags.set(Flag::HasOnExecuteCallback, is_truthy(value)),
+            "on_failure_callback" => self.task.flags.set(Flag::HasOnFailureCallback, is_truthy(value)),
+            "on_retry_callback" => self.task.flags.set(Flag::HasOnRetryCallback, is_truthy(value)),
+            "on_skipped_callback" => self.task.flags.set(Flag::HasOnSkippedCallback, is_truthy(value)),
+            "on_success_callback" => self.task.flags.set(Flag::HasOnSuccessCallback, is_truthy(value)),
             _ => return false,
         }
         true
@@ -141,21 +138,21 @@ impl<'v> Draft<'v> {
         strings: &mut Strings<'v>,
     ) {
         let task = &mut self.task;
-        match key.as_bytes() {
-            b"owner" => replace(&mut task.owner, reader.text(value), strings),
-            b"pool" => replace(&mut task.pool, reader.text(value), strings),
-            b"queue" => replace(&mut task.queue, reader.text(value), strings),
-            b"pool_slots" => set(&mut task.pool_slots, reader.integer(value)),
-            b"retries" => set(&mut task.retries, reader.integer(value)),
-            b"priority_weight" => set(&mut task.priority_weight, reader.integer(value)),
-            b"trigger_rule" => set(&mut task.trigger_rule, reader.word(value)),
-            b"retry_delay" => set(&mut task.retry_delay, read_duration(reader, value)),
-            b"execution_timeout" => task.execution_timeout = read_duration(reader, value),
-            b"weight_rule" => {
+        match key {
+            "owner" => replace(&mut task.owner, reader.text(value), strings),
+            "pool" => replace(&mut task.pool, reader.text(value), strings),
+            "queue" => replace(&mut task.queue, reader.text(value), strings),
+            "pool_slots" => set(&mut task.pool_slots, reader.integer(value)),
+            "retries" => set(&mut task.retries, reader.integer(value)),
+            "priority_weight" => set(&mut task.priority_weight, reader.integer(value)),
+            "trigger_rule" => set(&mut task.trigger_rule, reader.word(value)),
+            "retry_delay" => set(&mut task.retry_delay, read_duration(reader, value)),
+            "execution_timeout" => task.execution_timeout = read_duration(reader, value),
+            "weight_rule" => {
                 let rule = WeightRule::read(reader, value, |path| strings.intern(path));
                 set(&mut task.weight_rule, rule);
             }
-            b"_on_failure_fail_dagrun" => {
+            "_on_failure_fail_dagrun" => {
                 set_flag(self, Flag::OnFailureFailDagrun, reader.boolean(value));
             }
             _ => match Flag::of_key(key) {
@@ -174,29 +171,29 @@ impl<'v> Draft<'v> {
         strings: &mut Strings<'v>,
     ) {
         let mut details = Details { draft: self, reader, value, strings };
-        match key.as_bytes() {
-            b"_task_display_name" | b"task_display_name" => details.text(|details| &mut details.display_name),
-            b"map_index_template" => details.text(|details| &mut details.map_index_template),
-            b"doc_md" => details.text(|details| &mut details.doc_md),
-            b"executor" => details.text(|details| &mut details.executor),
-            b"run_as_user" => details.text(|details| &mut details.run_as_user),
-            b"email" => details.email(),
-            b"max_active_tis_per_dag" => details.integer(|details| &mut details.max_active_tis_per_dag),
-            b"max_active_tis_per_dagrun" => details.integer(|details| &mut details.max_active_tis_per_dagrun),
-            b"executor_config" => details.json(|details| &mut details.executor_config),
-            b"resources" => details.json(|details| &mut details.resources),
-            b"retry_exponential_backoff" => details.backoff(),
-            b"max_retry_delay" => {
+        match key {
+            "_task_display_name" | "task_display_name" => details.text(|details| &mut details.display_name),
+            "map_index_template" => details.text(|details| &mut details.map_index_template),
+            "doc_md" => details.text(|details| &mut details.doc_md),
+            "executor" => details.text(|details| &mut details.executor),
+            "run_as_user" => details.text(|details| &mut details.run_as_user),
+            "email" => details.email(),
+            "max_active_tis_per_dag" => details.integer(|details| &mut details.max_active_tis_per_dag),
+            "max_active_tis_per_dagrun" => details.integer(|details| &mut details.max_active_tis_per_dagrun),
+            "executor_config" => details.json(|details| &mut details.executor_config),
+            "resources" => details.json(|details| &mut details.resources),
+            "retry_exponential_backoff" => details.backoff(),
+            "max_retry_delay" => {
                 let delay = read_duration(details.reader, value);
                 details.set(delay.is_some(), |details| details.max_retry_delay = delay);
             }
-            b"inlets" | b"_inlets" => details.assets(|details| &mut details.inlets),
-            b"outlets" | b"_outlets" => details.assets(|details| &mut details.outlets),
-            b"start_trigger_args" => {
+            "inlets" | "_inlets" => details.assets(|details| &mut details.inlets),
+            "outlets" | "_outlets" => details.assets(|details| &mut details.outlets),
+            "start_trigger_args" => {
                 let trigger = read_start_trigger(details.reader, value);
                 details.set(trigger.is_some(), |details| details.start_trigger = trigger);
             }
-            b"render_template_as_native_obj" => {
+            "render_template_as_native_obj" => {
                 let native = details.reader.boolean(value);
                 details.set(native.is_some(), |details| details.render_template_as_native_obj = native);
             }

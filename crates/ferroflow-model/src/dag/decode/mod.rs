@@ -11,7 +11,6 @@ mod tasks;
 
 use std::sync::Arc;
 
-use bumpalo::Bump;
 use jiff::Timestamp;
 
 use super::deadline::read_deadlines;
@@ -19,7 +18,7 @@ use super::graph::{Graph, TaskIndex};
 use super::param::read_params;
 use super::{Dag, DagDependency, Structure, upgrade};
 use crate::Json;
-use crate::document::{Problems, Reader, Value, parse, read_value};
+use crate::document::{self, Problems, Reader, Value, parse, read_value, with_arena};
 use crate::timetable::Timetable;
 use crate::timetable::Zone;
 use groups::read_groups;
@@ -34,14 +33,14 @@ const MOST_NAMES_OF_A_CYCLE: usize = 10;
 
 /// Reads a document.
 pub(super) fn decode(text: &str) -> Result<Dag, Problems> {
-    let rewritten;
-    let arena = Bump::new();
-    let mut document = parse(text, &arena)?;
-    if document.get("__version") == Some(&Value::Int(1)) {
-        rewritten = upgrade::to_current(document.to_json_value()).to_string();
-        document = parse(&rewritten, &arena)?;
-    }
-    read_value(&document, read_document)
+    with_arena(|arena| {
+        let document = parse(text, arena)?;
+        if document.get("__version") == Some(&Value::Int(1)) {
+            let rewritten = upgrade::to_current(document.to_json_value()).to_string();
+            return document::decode(&rewritten, read_document);
+        }
+        read_value(&document, read_document)
+    })
 }
 
 fn read_document<'v>(reader: &mut Reader<'v>, document: &'v Value<'v>) -> Option<Dag> {
