@@ -135,9 +135,21 @@ struct Column {
     is_right_aligned: bool,
 }
 
-/// Tells the user something that is not what was asked for, and so is not on standard output.
+/// Tells the user something, in one line, that is not what was asked for, and so is not on standard output.
 pub(crate) fn note(message: &dyn Display) -> io::Result<()> {
-    writeln!(io::stderr(), "{message}")
+    writeln!(io::stderr(), "{}", on_one_line(&message.to_string()))
+}
+
+/// A text of somebody else's, for a terminal: line breaks and other control characters would tear a row apart or
+/// do things to the terminal, and marks of direction would show its characters in another order.
+pub(crate) fn on_one_line(text: &str) -> String {
+    let is_harmful = |c: char| {
+        let is_break = matches!(c, '\u{2028}' | '\u{2029}');
+        let is_mark = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}');
+        let is_turn = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        c.is_control() || is_break || is_mark || is_turn
+    };
+    text.chars().map(|c| if is_harmful(c) { ' ' } else { c }).collect()
 }
 
 fn used<T>(values: Vec<T>, is_used: &[bool]) -> Vec<T> {
@@ -151,11 +163,6 @@ fn line(columns: &[Column], cells: &[impl AsRef<str>], between: &str) -> String 
         if column.is_right_aligned { blanks + cell } else { cell.to_owned() + &blanks }
     });
     padded.collect::<Vec<_>>().join(between).trim_end().to_owned()
-}
-
-/// Line breaks and other control characters would tear a row apart, or do things to a terminal.
-fn on_one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn is_whole_number(text: &str) -> bool {
@@ -307,9 +314,17 @@ mod tests {
 
     #[test]
     fn a_row_is_one_line() {
-        let records = Records::new(vec!["text"], vec![vec![Some("a\nb\u{1b}c".to_owned())]]);
-        assert_eq!(printed(&records, Format::Plain), "text\na b c\n");
-        assert_eq!(printed(&records, Format::Table), "text\n=====\na b c\n");
+        for separator in ["\n", "\r", "\t", "\u{1b}", "\u{7f}", "\u{9b}", "\u{2028}", "\u{202e}", "\u{2066}"]
+        {
+            let text = format!("a{separator}b c");
+            let records = Records::new(vec!["text"], vec![vec![Some(text)]]);
+            assert_eq!(printed(&records, Format::Plain), "text\na b c\n");
+            assert_eq!(printed(&records, Format::Table), "text\n=====\na b c\n");
+        }
+        assert_eq!(
+            on_one_line("Dr\u{e4}ger \u{6f22}\u{5b57} \u{1f511}"),
+            "Dr\u{e4}ger \u{6f22}\u{5b57} \u{1f511}"
+        );
     }
 
     #[test]

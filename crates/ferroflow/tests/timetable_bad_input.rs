@@ -46,7 +46,15 @@ fn a_bad_schedule_is_answered_with_the_field_and_the_reason() {
         (&["@daily", "--timezone", "Mars/Olympus"], &["--timezone: \"Mars/Olympus\""]),
         (&["@daily", "--timezone", "-25:00"], &["--timezone: \"-25:00\""]),
         (&["@daily", "--from", "yesterday"], &["--from: \"yesterday\"", "2026-03-01"]),
-        (&["@daily", "--until", "2026-02-30"], &["--until: \"2026-02-30\""]),
+        (&["@daily", "--until", "2026-02-30"], &["--until: \"2026-02-30\" is no date", "no such day"]),
+        (&["@daily", "--from", "2026-13-01T06:00"], &["no such day"]),
+        (&["@daily", "--from=-009999-01-01"], &["--from: \"-009999-01-01\"", "the years 1 to 9999"]),
+        (&["@daily", "--until=+012026-01-01"], &["--until", "the years 1 to 9999"]),
+        (&["@daily", "--from", "0001-01-01T00:00+09:00"], &["the years 1 to 9999"]),
+        (
+            &["@daily", "--from", "2026-03-01T06:00[Asia/Tokyo]", "--timezone", "UTC"],
+            &["--from: \"2026-03-01T06:00[Asia/Tokyo]\"", "--timezone", "2026-03-01T06:00+09:00"],
+        ),
     ] {
         assert_refused(&preview(schedule), expected);
     }
@@ -85,6 +93,36 @@ fn a_bad_file_is_answered_with_the_place_and_the_reason() {
     }
 }
 
+/// What a document says is shown in one line, and does nothing to a terminal.
+#[test]
+fn a_document_has_no_hold_on_the_terminal() {
+    let harmful = "s\u{1b}]0;title\u{7}\nb\u{9b}c\u{202e}";
+    let events = json!({
+        "__type": "airflow.timetables.events.EventsTimetable",
+        "__var": {
+            "event_dates": ["2099-03-01T00:00:00+00:00"], "restrict_to_events": false,
+            "_summary": harmful, "description": harmful,
+        },
+    });
+    let own = json!({"__type": format!("plugins.{harmful}"), "__var": {}});
+    let unknown = json!({"__type": format!("airflow.timetables.{harmful}"), "__var": {}});
+    for (document, code, lines) in [(&events, 0, 10), (&own, 0, 5), (&unknown, 1, 1)] {
+        for format in ["table", "plain", "json", "yaml"] {
+            let arguments = ["timetable", "preview", "--file", "-", "--timezone", "UTC", "-o", format];
+            let finished = ferroflow().run_with_input(&arguments, &document.to_string());
+            assert_eq!(finished.code, Some(code), "{finished:?}");
+            let shown = format!("{}{}", finished.stdout, finished.stderr);
+            let is_harmless = |c: char| c == '\n' || !(c.is_control() || c == '\u{202e}');
+            assert!(shown.chars().all(is_harmless), "{shown:?}");
+            assert!(!shown.contains("\nb"), "{shown:?}");
+            if format == "table" {
+                assert_eq!(shown.lines().count(), lines, "{shown}");
+                assert!(shown.contains("s ]0;title  b c"), "{shown}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_command_that_makes_no_sense_is_refused() {
     for arguments in [
@@ -92,6 +130,7 @@ fn a_command_that_makes_no_sense_is_refused() {
         &["@daily", "--file", "sales.json"],
         &["--file", "sales.json", "--data-intervals"],
         &["@daily", "--count", "0"],
+        &["@daily", "--count", "100001"],
         &["@daily", "-o", "xml"],
     ] {
         let finished = preview(arguments);

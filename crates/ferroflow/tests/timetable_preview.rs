@@ -333,9 +333,20 @@ fn an_end_does_not_disturb_what_scripts_read() {
 #[test]
 fn help_teaches_by_examples() {
     let help = preview(&["--help"]).expect_success();
-    for part in ["Examples:", "\"0 6 * * MON-FRI\" --timezone America/New_York", "--file", "jq", "PT90M"] {
+    for part in [
+        "Examples:",
+        "\"0 6 * * MON-FRI\" --timezone America/New_York",
+        "--file",
+        "jq",
+        "PT90M",
+        "at most 100,000",
+    ] {
         assert!(help.contains(part), "{part:?} is not in: {help}");
     }
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let status = "It is 1 if a schedule, a file, a time zone, --from, --until or the configuration cannot be read or used, and 2 \
+                  if the command itself is wrong";
+    assert!(words.contains(status), "{words}");
     let outline = ferroflow().run(&["timetable", "--help"]).expect_success();
     assert!(outline.contains("preview") && outline.contains("Example: "), "{outline}");
 }

@@ -9,6 +9,8 @@ use ferroflow_model::document::{Problem, Problems};
 use ferroflow_model::timetable::Timetable;
 use serde_json::value::RawValue;
 
+use crate::output::on_one_line;
+
 /// Reads a timetable, or that of a serialized DAG, from a file or, for `-`, from standard input.
 pub(super) fn read(path: &Path) -> Result<Timetable> {
     let text = if is_standard_input(path) {
@@ -62,9 +64,10 @@ fn find<'d>(text: &'d str, way: &[&str]) -> Result<(String, &'d str)> {
     )
 }
 
-/// Each problem with its place in the file.
+/// Each problem with its place in the file, in a line of its own if there are several.
 fn told(place: &str, problems: &Problems) -> String {
-    let mut lines: Vec<String> = problems.list().iter().map(|problem| within(place, problem)).collect();
+    let mut lines: Vec<String> =
+        problems.list().iter().map(|problem| on_one_line(&within(place, problem))).collect();
     if problems.more() > 0 {
         lines.push(format!("and {} more", problems.more()));
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::crons;
 use super::moment::Style;
-use crate::output::{Format, Records, note};
+use crate::output::{Format, Records, note, on_one_line};
 
 const COLUMNS: [&str; 7] = [
     "run",
@@ -52,7 +52,7 @@ impl Listing<'_> {
             self.records(style).without_empty_columns().print(Format::Table, out)?;
         }
         match &self.ending {
-            Some(ending) => writeln!(out, "\n{ending}"),
+            Some(ending) => writeln!(out, "\n{}", on_one_line(ending)),
             None => Ok(()),
         }
     }
@@ -68,7 +68,7 @@ impl Listing<'_> {
             ("timezone", format!("{own}{elsewhere}")),
         ] {
             if !value.is_empty() {
-                writeln!(out, "{name:<10} {value}")?;
+                writeln!(out, "{name:<10} {}", on_one_line(&value))?;
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ use ferroflow_telemetry::clock;
 
 use super::clock_changes::Clocks;
 use super::listing::Listing;
-use super::moment::{default_zone, moment, zone};
+use super::moment::{Bound, default_zone, moment, zone};
 use super::runs::first_runs;
 use super::schedule::DataIntervals;
 use super::{crons, document, schedule};
@@ -48,7 +48,9 @@ data_interval_end, partition_key and note. All are texts, or null where there is
 8601. Plain and table leave out columns that have nothing in them, and table tells the schedule in words first. Why \
 there are no more runs is said below a table, and for the other formats on standard error.
 
-The exit status is 0 also if there are no runs, 1 if the schedule cannot be read, and 2 if the command cannot.";
+The exit status is 0 also if there are no runs. It is 1 if a schedule, a file, a time zone, --from, --until or the \
+configuration cannot be read or used, and 2 if the command itself is wrong: an unknown option, options that exclude \
+each other, a --count outside 1 to 100,000, or a format that -o does not know.";
 
 #[derive(Debug, Args)]
 pub(crate) struct PreviewArgs {
@@ -72,12 +74,15 @@ pub(crate) struct PreviewArgs {
     #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
     timezone: Option<String>,
     /// Start date: a date, or a time with or without an offset; the default is now
+    ///
+    /// Without an offset it is what the clocks show in the time zone. One that they skip is moved forward, of one
+    /// that they show twice the second is taken, and either is said on standard error.
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
-    /// End date: no run stands for a time after this
+    /// End date: no run stands for a time after this; 9999-12-31 is for ever
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// How many runs to list
+    /// How many runs to list, at most 100,000
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     count: u32,
@@ -97,17 +102,17 @@ pub(crate) struct PreviewArgs {
 
 pub(super) fn run(args: &PreviewArgs, environment: &Environment, out: &mut dyn Write) -> Result<()> {
     let (timetable, shown) = timetable(args, environment)?;
-    let from = match &args.from {
-        Some(text) => moment("--from", text, &shown)?,
-        None => clock::now(),
-    };
-    let until = args.until.as_deref().map(|text| moment("--until", text, &shown)).transpose()?;
+    let told =
+        |bound, text: &Option<String>| text.as_deref().map(|text| moment(bound, text, &shown)).transpose();
+    let (from, until) = (told(Bound::From, &args.from)?, told(Bound::Until, &args.until)?);
+    for remark in from.iter().chain(&until).flat_map(|(_, remarks)| remarks) {
+        note(remark)?;
+    }
+    let (from, until) = (from.map_or_else(clock::now, |(at, _)| at), until.map(|(at, _)| at));
     timetable.validate(from).with_context(|| format!("{} cannot be used", args.source()))?;
     let restriction = Restriction { earliest: Some(from), latest: until, catchup: true };
     let (runs, ending) = first_runs(&timetable, &restriction, from, args.count);
-    let clocks = Clocks::of(&timetable, &shown);
-    let before = std::iter::once(from).chain(runs.iter().map(|run| run.run_after));
-    let notes = before.zip(&runs).map(|(since, run)| clocks.note(since, run)).collect();
+    let notes = Clocks::of(&timetable, &shown).notes(from, &runs);
     Ok(Listing { timetable: &timetable, shown: &shown, runs, notes, ending }
         .print(args.output.output, out)?)
 }
