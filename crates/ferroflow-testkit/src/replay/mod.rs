@@ -4,25 +4,33 @@
 //! the first mismatches are kept in full.
 
 mod cron_syntax;
+mod record;
 mod timetables;
+mod vectors;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs::File;
-use std::io::{BufReader, Read};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use flate2::read::GzDecoder;
 use serde_json::Value;
+use serde_json::value::RawValue;
+
+use timetables::Kind;
+use vectors::{Entries, Shape};
 
 /// How many mismatches are kept in full.
 const MISMATCHES: usize = 10;
+
+/// The kind of the records of a list of expressions.
+const LISTED: &str = "cron-syntax";
 
 /// What came of a replay.
 #[derive(Debug, Default)]
 pub struct Report {
     kinds: BTreeMap<String, Count>,
+    /// What is wrong with the file, besides its records.
+    problems: Vec<String>,
     mismatches: Vec<String>,
 }
 
@@ -33,9 +41,11 @@ struct Count {
 }
 
 impl Report {
-    /// Whether every record gave the same answer, of which there was at least one.
+    /// Whether the file is as it should be and every record gave the same answer, of which there was at least
+    /// one.
     pub fn passed(&self) -> bool {
-        !self.kinds.is_empty() && self.kinds.values().all(|count| count.passed == count.total)
+        let mut counts = self.kinds.values();
+        !self.kinds.is_empty() && self.problems.is_empty() && counts.all(|count| count.passed == count.total)
     }
 
     /// How many records of a kind there were.
@@ -43,7 +53,21 @@ impl Report {
         self.kinds.get(kind).map_or(0, |count| count.total)
     }
 
-    fn count(&mut self, kind: &str, record: &Value, outcome: Result<(), String>) {
+    /// Replays the records of a kind.
+    fn replay(&mut self, kind: &str, records: &[&RawValue], check: impl Fn(&Value) -> Result<(), String>) {
+        self.kinds.entry(kind.to_owned()).or_default();
+        if records.is_empty() {
+            self.problems.push(format!("{kind}: there are no records"));
+        }
+        for text in records {
+            match vectors::record(text) {
+                Ok(record) => self.count(kind, &record, check(&record)),
+                Err(problem) => self.count(kind, text, Err(problem)),
+            }
+        }
+    }
+
+    fn count(&mut self, kind: &str, record: &impl fmt::Display, outcome: Result<(), String>) {
         let count = self.kinds.entry(kind.to_owned()).or_default();
         count.total += 1;
         match outcome {
@@ -61,8 +85,11 @@ impl fmt::Display for Report {
         for (kind, Count { passed, total }) in &self.kinds {
             writeln!(f, "{kind:<16} {passed} of {total}")?;
         }
-        for mismatch in &self.mismatches {
-            writeln!(f, "\n{mismatch}")?;
+        if self.kinds.is_empty() {
+            writeln!(f, "nothing to replay: 0 of 0")?;
+        }
+        for problem in self.problems.iter().chain(&self.mismatches) {
+            writeln!(f, "\n{problem}")?;
         }
         Ok(())
     }
@@ -71,43 +98,52 @@ impl fmt::Display for Report {
 /// Replays a file of timetable vectors: an object with a list of records per kind, or the list of expressions
 /// that croniter expanded. The file may be compressed with gzip.
 pub fn replay_timetables(path: &Path) -> anyhow::Result<Report> {
-    let content = read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = vectors::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let invalid = || format!("{} is not JSON", path.display());
+    let content: &RawValue = serde_json::from_str(&text).with_context(invalid)?;
     let mut report = Report::default();
-    match &content {
-        Value::Object(kinds) => {
-            for (kind, records) in kinds {
-                if kind == "meta" {
-                    continue;
-                }
-                let records =
-                    records.as_array().with_context(|| format!("{kind} is not a list of records"))?;
-                for record in records {
-                    report.count(kind, record, timetables::check(kind, record));
-                }
-            }
+    match Shape::of(content) {
+        Shape::Object => {
+            let Entries(kinds) = serde_json::from_str(content.get()).with_context(invalid)?;
+            replay_kinds(&mut report, kinds);
         }
-        Value::Array(expressions) => {
-            for record in expressions {
-                report.count("cron-syntax", record, cron_syntax::check(record));
-            }
+        Shape::List => {
+            let expressions: Vec<&RawValue> = serde_json::from_str(content.get()).with_context(invalid)?;
+            report.replay(LISTED, &expressions, cron_syntax::listed);
         }
-        _ => bail!("{} holds neither an object of records nor a list of expressions", path.display()),
+        Shape::Other => {
+            bail!("{} holds neither an object of records nor a list of expressions", path.display())
+        }
     }
     Ok(report)
 }
 
-fn read(path: &Path) -> anyhow::Result<Value> {
-    let mut text = String::new();
-    let mut file = BufReader::new(File::open(path)?);
-    if path.extension().is_some_and(|extension| extension == "gz") {
-        GzDecoder::new(file).read_to_string(&mut text)?;
-    } else {
-        file.read_to_string(&mut text)?;
+fn replay_kinds(report: &mut Report, kinds: Vec<(String, &RawValue)>) {
+    let mut seen = BTreeSet::new();
+    for (name, records) in kinds {
+        if name == "meta" {
+            if !matches!(Shape::of(records), Shape::Object) {
+                report.problems.push(format!("meta is not an object, but {records}"));
+            }
+        } else {
+            replay_kind(report, &name, records);
+        }
+        if let Some(name) = seen.replace(name) {
+            report.problems.push(format!("{name}: stands twice in the file"));
+        }
     }
-    Ok(serde_json::from_str(&text)?)
 }
 
-/// A text field that every record of its kind has.
-fn text<'r>(record: &'r Value, key: &str) -> Result<&'r str, String> {
-    record[key].as_str().ok_or_else(|| format!("the record has no {key}"))
+fn replay_kind(report: &mut Report, name: &str, records: &RawValue) {
+    let Ok(records) = serde_json::from_str::<Vec<&RawValue>>(records.get()) else {
+        report.kinds.entry(name.to_owned()).or_default();
+        report.problems.push(format!("{name}: is not a list of records, but {records}"));
+        return;
+    };
+    if let Some(kind) = Kind::find(name) {
+        report.replay(name, &records, |record| kind.check(record));
+    } else {
+        report.problems.push(format!("{name}: there is no such kind of record"));
+        report.replay(name, &records, |_| Err("there is no such kind of record".to_owned()));
+    }
 }

@@ -1,119 +1,210 @@
 //! Timetables and what Airflow's classes answered.
 
 use ferroflow_model::state::RunType;
-use ferroflow_model::timetable::cron::Cron;
-use ferroflow_model::timetable::{DataInterval, NoRun, Restriction, RunInfo, Timetable};
+use ferroflow_model::timetable::{DataInterval, Restriction, RunInfo, RunsBetween, Timetable};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{cron_syntax, text};
+use super::cron_syntax;
+use super::record::{Answer, Record};
 
-/// Asks what one record asks and compares the answers.
-pub(super) fn check(kind: &str, record: &Value) -> Result<(), String> {
-    match kind {
-        "next" => next(record),
-        "manual" => manual(record),
-        "backfill" => backfill(record),
-        "partition_date" => partition_date(record),
-        "localize" => localize(record),
-        "cron" => cron(record),
-        "syntax" => cron_syntax::check(record),
-        "run_id" => run_id(record),
-        "describe" => describe(record),
-        "validate" => validate(record),
-        _ => Err(format!("there is no kind of record called {kind}")),
+/// A kind of records: how one is asked again, and the fields that it may have.
+pub(super) struct Kind {
+    name: &'static str,
+    check: fn(&Record<'_>) -> Result<(), String>,
+    fields: &'static [&'static str],
+}
+
+const KINDS: [Kind; 10] = [
+    Kind { name: "next", check: next, fields: &["id", "tt", "mode", "restriction", "last", "steps"] },
+    Kind { name: "manual", check: manual, fields: &["id", "tt", "run_after", "x", "error"] },
+    Kind {
+        name: "backfill",
+        check: backfill,
+        fields: &["id", "tt", "earliest", "latest", "now", "x", "truncated", "error"],
+    },
+    Kind { name: "partition_date", check: partition_date, fields: &["id", "tt", "key", "x", "error"] },
+    Kind { name: "localize", check: localize, fields: &["id", "tt", "at", "x", "error"] },
+    Kind {
+        name: "cron",
+        check: cron_syntax::cron,
+        fields: &["id", "expr", "start", "next", "prev", "every_hour"],
+    },
+    Kind { name: "syntax", check: cron_syntax::syntax, fields: &["id", "expr", "error", "expanded", "runs"] },
+    Kind {
+        name: "run_id",
+        check: run_id,
+        fields: &["id", "tt", "run_type", "run_after", "partition_key", "random", "x", "error"],
+    },
+    Kind {
+        name: "describe",
+        check: describe,
+        fields: &[
+            "id",
+            "tt",
+            "summary",
+            "description",
+            "type_name",
+            "periodic",
+            "can_be_scheduled",
+            "partitioned",
+            "active_runs_limit",
+            "run_ordering",
+        ],
+    },
+    Kind { name: "validate", check: validate, fields: &["id", "tt", "now", "x", "error"] },
+];
+
+/// How many runs of a backfill may come before an error, when they are not recorded.
+const MOST_RUNS: usize = 10_000;
+
+impl Kind {
+    pub(super) fn find(name: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// Asks what one record asks and compares the answers.
+    pub(super) fn check(&self, record: &Value) -> Result<(), String> {
+        let record = Record::new(record, self.fields)?;
+        record.optional_text("id")?;
+        (self.check)(&record)
     }
 }
 
-fn next(record: &Value) -> Result<(), String> {
+fn next(record: &Record<'_>) -> Result<(), String> {
     let timetable = timetable(record)?;
-    let bounds = &record["restriction"];
+    if let Some(mode) = record.optional_text("mode")?.filter(|mode| !["frozen", "advance"].contains(mode)) {
+        return Err(format!("the mode {mode} is unknown"));
+    }
+    let bounds = Record::new(record.required("restriction")?, &["earliest", "latest", "catchup"])?;
     let restriction = Restriction {
-        earliest: optional_instant(&bounds["earliest"])?,
-        latest: optional_instant(&bounds["latest"])?,
-        catchup: bounds["catchup"] == true,
+        earliest: bounds.nullable_instant("earliest")?,
+        latest: bounds.nullable_instant("latest")?,
+        catchup: bounds.flag("catchup")?,
     };
-    let mut last = run(&record["last"])?;
-    for (n, step) in record["steps"].as_array().into_iter().flatten().enumerate() {
-        let found = timetable.next_run(last.as_ref(), &restriction, instant(&step["now"])?);
-        let found = found.map(|run| run.as_ref().map_or(Value::Null, shown));
-        compare(found, step).map_err(|difference| format!("step {n}: {difference}"))?;
-        last = run(&step["x"])?;
+    let mut last = record.optional("last").map(optional_run).transpose()?.flatten();
+    let mut is_over = false;
+    for (n, step) in record.list("steps")?.iter().enumerate() {
+        if is_over {
+            return Err(format!("step {n} comes after the end"));
+        }
+        last = next_step(&timetable, &restriction, last.as_ref(), step)
+            .map_err(|difference| format!("step {n}: {difference}"))?;
+        is_over = last.is_none();
     }
     Ok(())
 }
 
-fn manual(record: &Value) -> Result<(), String> {
-    let interval = timetable(record)?.manual_interval(instant(&record["run_after"])?);
-    compare(
-        interval.map(|DataInterval { start, end }| json!({"s": written(start), "e": written(end)})),
-        record,
-    )
+/// One step of a chain. Gives back the run that the next step follows, if there is one.
+fn next_step(
+    timetable: &Timetable,
+    restriction: &Restriction,
+    last: Option<&RunInfo>,
+    step: &Value,
+) -> Result<Option<RunInfo>, String> {
+    let step = Record::new(step, &["now", "x", "error"])?;
+    let answer = step.answer()?;
+    let run = if let Answer::Found(run) = answer { optional_run(run)? } else { None };
+    let found = timetable.next_run(last, restriction, step.time("now")?);
+    answer.compare(found.map(|run| run.as_ref().map_or(Value::Null, shown)))?;
+    Ok(run)
 }
 
-fn backfill(record: &Value) -> Result<(), String> {
+fn manual(record: &Record<'_>) -> Result<(), String> {
+    let interval = timetable(record)?.manual_interval(record.time("run_after")?);
+    let interval =
+        interval.map(|DataInterval { start, end }| json!({"s": written(start), "e": written(end)}));
+    record.answer()?.compare(interval)
+}
+
+fn backfill(record: &Record<'_>) -> Result<(), String> {
     let timetable = timetable(record)?;
-    let (earliest, latest) = (instant(&record["earliest"])?, instant(&record["latest"])?);
-    let now = optional_instant(&record["now"])?.unwrap_or(latest);
-    let expected = record["x"].as_array().map_or(0, Vec::len);
+    let (earliest, latest) = (record.time("earliest")?, record.time("latest")?);
+    let now = record.optional_instant("now")?.unwrap_or(latest);
+    let runs = timetable.runs_between(earliest, latest, now);
+    let is_truncated = record.optional("truncated").is_some() && record.flag("truncated")?;
+    // Beside runs, an error is what ended them.
+    let error = record.error()?;
+    if is_truncated && error.is_some() {
+        return Err("the record has both truncated and error".to_owned());
+    }
+    match (record.optional("x"), error) {
+        (Some(_), _) => backfilled(runs, record.list_or_none("x")?, is_truncated, error),
+        (None, Some(error)) => {
+            if runs.take(MOST_RUNS).any(|run| run.is_err()) {
+                Ok(())
+            } else {
+                Err(format!("there is no error, expected {error}"))
+            }
+        }
+        (None, None) => Err("the record has neither x nor error".to_owned()),
+    }
+}
+
+/// That these are the runs of a backfill: all of them, or the first ones, or those before an error.
+fn backfilled(
+    runs: RunsBetween<'_>,
+    expected: &[Value],
+    is_truncated: bool,
+    error: Option<&str>,
+) -> Result<(), String> {
+    if is_truncated && expected.is_empty() {
+        return Err("the record has none of its runs".to_owned());
+    }
+    for run in expected {
+        optional_run(run)?.ok_or("a run of x is null")?;
+    }
     // One more than recorded shows whether the record is the beginning or the whole, and what ended it.
     let mut found = Vec::new();
     let mut ended = None;
-    for run in timetable.runs_between(earliest, latest, now).take(expected + 1) {
+    for run in runs.take(expected.len() + 1) {
         match run {
             Ok(run) => found.push(shown(&run)),
             Err(reason) => ended = Some(reason),
         }
     }
-    let more = found.len() > expected;
-    found.truncate(expected);
-    if more != (record["truncated"] == true) {
-        return Err(format!("there are {} runs than {expected}", if more { "more" } else { "no more" }));
+    let more = found.len() > expected.len();
+    found.truncate(expected.len());
+    if found != expected {
+        return Err(format!("{}, expected {}", json!(found), json!(expected)));
     }
-    if let Some(runs) = record.get("x").filter(|runs| **runs != Value::Array(found.clone())) {
-        return Err(format!("{}, expected {runs}", Value::Array(found)));
+    if more != is_truncated {
+        return Err(format!("there are {} runs than {}", if more { "more" } else { "no more" }, found.len()));
     }
-    match (ended, record.get("error")) {
+    match (ended, error) {
         (Some(reason), None) => Err(format!("ended by {reason}")),
         (None, Some(error)) => Err(format!("expected to end with the error {error}")),
         _ => Ok(()),
     }
 }
 
-fn partition_date(record: &Value) -> Result<(), String> {
-    let date = timetable(record)?.partition_date(text(record, "key")?);
-    compare(date.map(|date| date.map_or(Value::Null, |date| written(date).into())), record)
+fn partition_date(record: &Record<'_>) -> Result<(), String> {
+    let date = timetable(record)?.partition_date(record.text("key")?);
+    let date = date.map(|date| date.map_or(Value::Null, |date| written(date).into()));
+    record.answer()?.compare(date)
 }
 
-fn localize(record: &Value) -> Result<(), String> {
-    let bound = timetable(record)?.localize_partition_bound(instant(&record["at"])?);
-    compare(bound.map(|bound| written(bound).into()), record)
+fn localize(record: &Record<'_>) -> Result<(), String> {
+    let bound = timetable(record)?.localize_partition_bound(record.time("at")?);
+    record.answer()?.compare(bound.map(|bound| written(bound).into()))
 }
 
-fn cron(record: &Value) -> Result<(), String> {
-    let cron = Cron::parse(text(record, "expr")?).map_err(|error| error.to_string())?;
-    let start = text(record, "start")?.parse().map_err(|error| format!("start: {error}"))?;
-    cron_syntax::check_times(&record["next"], start, |at| cron.next(at))?;
-    cron_syntax::check_times(&record["prev"], start, |at| cron.previous(at))?;
-    if record["every_hour"] == cron.is_every_hour() {
-        Ok(())
-    } else {
-        Err(format!("every hour: {}", cron.is_every_hour()))
-    }
+fn run_id(record: &Record<'_>) -> Result<(), String> {
+    let run_type: RunType = record.text("run_type")?.parse().map_err(|error| format!("{error}"))?;
+    let key = record.optional("partition_key").is_some_and(|key| !key.is_null());
+    let key = if key { Some(record.text("partition_key")?) } else { None };
+    let random = if record.optional("random").is_some() { bytes(record.list("random")?)? } else { [0; 8] };
+    let id = timetable(record)?.run_id(run_type, record.time("run_after")?, key, random);
+    record.answer()?.compare(id.map(Value::from))
 }
 
-fn run_id(record: &Value) -> Result<(), String> {
-    let run_type: RunType = text(record, "run_type")?.parse().map_err(|error| format!("{error}"))?;
-    let run_after = instant(&record["run_after"])?;
-    let mut random = [0; 8];
-    for (byte, recorded) in random.iter_mut().zip(record["random"].as_array().into_iter().flatten()) {
-        *byte = recorded.as_u64().and_then(|byte| u8::try_from(byte).ok()).ok_or("random is not of bytes")?;
-    }
-    let id = timetable(record)?.run_id(run_type, run_after, record["partition_key"].as_str(), random);
-    compare(id.map(Value::from), record)
+fn bytes(values: &[Value]) -> Result<[u8; 8], String> {
+    let bytes = values.iter().map(|value| value.as_u64().and_then(|byte| u8::try_from(byte).ok()));
+    let bytes: Option<Vec<u8>> = bytes.collect();
+    bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| "random is not eight bytes".to_owned())
 }
 
-fn describe(record: &Value) -> Result<(), String> {
+fn describe(record: &Record<'_>) -> Result<(), String> {
     let facts = timetable(record)?.facts();
     let found = [
         ("summary", facts.summary.into()),
@@ -126,7 +217,7 @@ fn describe(record: &Value) -> Result<(), String> {
         ("run_ordering", json!(facts.run_ordering)),
     ];
     for (key, found) in found {
-        let expected = &record[key];
+        let expected = record.required(key)?;
         if found != *expected {
             return Err(format!("{key} is {found}, expected {expected}"));
         }
@@ -134,42 +225,35 @@ fn describe(record: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn validate(record: &Value) -> Result<(), String> {
-    match (timetable(record)?.validate(instant(&record["now"])?), record.get("error")) {
-        (Ok(()), None) | (Err(_), Some(_)) => Ok(()),
-        (Ok(()), Some(error)) => Err(format!("is valid, expected the error {error}")),
-        (Err(reason), None) => Err(format!("is refused: {reason}")),
+fn validate(record: &Record<'_>) -> Result<(), String> {
+    let valid = timetable(record)?.validate(record.time("now")?);
+    record.answer()?.compare(valid.map(|()| Value::Null))
+}
+
+fn timetable(record: &Record<'_>) -> Result<Timetable, String> {
+    match Timetable::decode(&record.required("tt")?.to_string()) {
+        // It answers nothing here, as if with an error.
+        Ok(Timetable::Custom(custom)) => Err(format!("{} is no timetable of Airflow's", custom.class)),
+        Ok(timetable) => Ok(timetable),
+        Err(problems) => Err(format!("timetable: {problems}")),
     }
 }
 
-/// Compares an answer with the record's `x`, or a refusal with its `error`.
-fn compare(found: Result<Value, NoRun>, record: &Value) -> Result<(), String> {
-    match (found, record.get("error")) {
-        (Err(_), Some(_)) => Ok(()),
-        (Err(reason), None) => Err(format!("no answer ({reason}), expected {}", record["x"])),
-        (Ok(found), Some(error)) => Err(format!("{found}, expected the error {error}")),
-        (Ok(found), None) if found == record["x"] => Ok(()),
-        (Ok(found), None) => Err(format!("{found}, expected {}", record["x"])),
-    }
-}
-
-fn timetable(record: &Value) -> Result<Timetable, String> {
-    Timetable::decode(&record["tt"].to_string()).map_err(|problems| format!("timetable: {problems}"))
-}
-
-fn run(value: &Value) -> Result<Option<RunInfo>, String> {
+fn optional_run(value: &Value) -> Result<Option<RunInfo>, String> {
     if value.is_null() {
         return Ok(None);
     }
-    let data_interval = match (optional_instant(&value["s"])?, optional_instant(&value["e"])?) {
+    let run = Record::new(value, &["ra", "s", "e", "pd", "pk"])?;
+    let data_interval = match (run.optional_instant("s")?, run.optional_instant("e")?) {
         (Some(start), Some(end)) => Some(DataInterval { start, end }),
-        _ => None,
+        (None, None) => None,
+        _ => return Err(format!("{value} has half an interval")),
     };
     Ok(Some(RunInfo {
-        run_after: instant(&value["ra"])?,
+        run_after: run.time("ra")?,
         data_interval,
-        partition_date: optional_instant(&value["pd"])?,
-        partition_key: value["pk"].as_str().map(str::to_owned),
+        partition_date: run.optional_instant("pd")?,
+        partition_key: run.optional_text("pk")?.map(str::to_owned),
     }))
 }
 
@@ -188,16 +272,11 @@ fn shown(run: &RunInfo) -> Value {
     shown
 }
 
-/// An instant as the vectors write it: microseconds in six digits, if there are any.
+/// An instant as the vectors write it: microseconds in six digits, if there are any. No vector has more.
 fn written(at: Timestamp) -> String {
-    if at.subsec_nanosecond() == 0 { format!("{at:.0}") } else { format!("{at:.6}") }
-}
-
-fn instant(value: &Value) -> Result<Timestamp, String> {
-    let text = value.as_str().ok_or_else(|| format!("{value} is not an instant"))?;
-    text.parse().map_err(|error| format!("{text}: {error}"))
-}
-
-fn optional_instant(value: &Value) -> Result<Option<Timestamp>, String> {
-    if value.is_null() { Ok(None) } else { instant(value).map(Some) }
+    match at.subsec_nanosecond() {
+        0 => format!("{at:.0}"),
+        nanoseconds if nanoseconds % 1000 == 0 => format!("{at:.6}"),
+        _ => format!("{at:.9}"),
+    }
 }
