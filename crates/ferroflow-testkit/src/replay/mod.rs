@@ -32,6 +32,8 @@ pub struct Report {
     /// What is wrong with the file, besides its records.
     problems: Vec<String>,
     mismatches: Vec<String>,
+    /// What the file says beyond what is compared. Vectors may come to say more.
+    notes: BTreeSet<String>,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +56,12 @@ impl Report {
     }
 
     /// Replays the records of a kind.
-    fn replay(&mut self, kind: &str, records: &[&RawValue], check: impl Fn(&Value) -> Result<(), String>) {
+    fn replay(
+        &mut self,
+        kind: &str,
+        records: &[&RawValue],
+        mut check: impl FnMut(&Value) -> Result<(), String>,
+    ) {
         self.kinds.entry(kind.to_owned()).or_default();
         if records.is_empty() {
             self.problems.push(format!("{kind}: there are no records"));
@@ -87,6 +94,9 @@ impl fmt::Display for Report {
         }
         if self.kinds.is_empty() {
             writeln!(f, "nothing to replay: 0 of 0")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
         }
         for problem in self.problems.iter().chain(&self.mismatches) {
             writeln!(f, "\n{problem}")?;
@@ -141,7 +151,13 @@ fn replay_kind(report: &mut Report, name: &str, records: &RawValue) {
         return;
     };
     if let Some(kind) = Kind::find(name) {
-        report.replay(name, &records, |record| kind.check(record));
+        let mut unknown = BTreeSet::new();
+        report.replay(name, &records, |record| {
+            unknown.extend(kind.unknown_fields(record).into_iter().map(str::to_owned));
+            kind.check(record)
+        });
+        let note = |field| format!("{name}: the field {field} is not known here, and was not compared");
+        report.notes.extend(unknown.into_iter().map(note));
     } else {
         report.problems.push(format!("{name}: there is no such kind of record"));
         report.replay(name, &records, |_| Err("there is no such kind of record".to_owned()));

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-/// An object of which every field is known.
+/// An object with fields.
 pub(super) struct Record<'r>(&'r Map<String, Value>);
 
 /// What was answered, or the class of what was raised.
@@ -16,13 +16,23 @@ pub(super) enum Answer<'r> {
 }
 
 impl<'r> Record<'r> {
+    /// Refuses what is not an object.
+    pub(super) fn open(value: &'r Value) -> Result<Self, String> {
+        value.as_object().map(Self).ok_or_else(|| format!("{value} is not an object"))
+    }
+
     /// Refuses what is not an object or has other fields.
     pub(super) fn new(value: &'r Value, known: &[&str]) -> Result<Self, String> {
-        let fields = value.as_object().ok_or_else(|| format!("{value} is not an object"))?;
-        match fields.keys().find(|key| !known.contains(&key.as_str())) {
-            Some(key) => Err(format!("the field {key} is unknown")),
-            None => Ok(Self(fields)),
-        }
+        let record = Self::open(value)?;
+        let unknown = record.unknown(known).next();
+        unknown.map_or(Ok(()), |key| Err(format!("the field {key} is unknown")))?;
+        Ok(record)
+    }
+
+    /// Fields besides the known ones.
+    pub(super) fn unknown(&self, known: &[&str]) -> impl Iterator<Item = &'r str> {
+        let fields: &'r Map<String, Value> = self.0;
+        fields.keys().map(String::as_str).filter(move |key| !known.contains(key))
     }
 
     pub(super) fn optional(&self, key: &str) -> Option<&'r Value> {

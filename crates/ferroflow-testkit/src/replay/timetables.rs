@@ -65,17 +65,19 @@ impl Kind {
 
     /// Asks what one record asks and compares the answers.
     pub(super) fn check(&self, record: &Value) -> Result<(), String> {
-        let record = Record::new(record, self.fields)?;
+        let record = Record::open(record)?;
         record.optional_text("id")?;
         (self.check)(&record)
+    }
+
+    /// Fields of a record that are not looked at.
+    pub(super) fn unknown_fields<'r>(&self, record: &'r Value) -> Vec<&'r str> {
+        Record::open(record).map_or_else(|_| Vec::new(), |record| record.unknown(self.fields).collect())
     }
 }
 
 fn next(record: &Record<'_>) -> Result<(), String> {
     let timetable = timetable(record)?;
-    if let Some(mode) = record.optional_text("mode")?.filter(|mode| !["frozen", "advance"].contains(mode)) {
-        return Err(format!("the mode {mode} is unknown"));
-    }
     let bounds = Record::new(record.required("restriction")?, &["earliest", "latest", "catchup"])?;
     let restriction = Restriction {
         earliest: bounds.nullable_instant("earliest")?,
