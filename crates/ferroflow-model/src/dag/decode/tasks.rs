@@ -1,8 +1,8 @@
 //! The list of tasks.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt as _};
 use jiff::SignedDuration;
 
 use super::super::MOST_TASKS;
@@ -27,7 +27,7 @@ pub(super) struct ReadTasks<'v> {
     pub(super) edges: Vec<(TaskIndex, TaskIndex)>,
 }
 
-/// Which task is where in the list.
+/// Which task is where in the list. Every edge is a look-up, so the hash is a fast one.
 pub(super) struct TaskNames<'v> {
     by_position: Vec<&'v str>,
     by_name: HashMap<&'v str, TaskIndex>,
