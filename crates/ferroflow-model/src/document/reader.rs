@@ -25,7 +25,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a document: at least one problem, in the order of the document.
+/// Everything that is wrong with a document: at least one problem, in the order in which it is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     list: Vec<Problem>,
@@ -141,6 +141,16 @@ pub(crate) fn place_of(steps: &[Step<'_>]) -> String {
     place
 }
 
+/// What is told of a text that somebody else wrote: its beginning, if it is very long.
+fn shortened(mut text: String) -> String {
+    const LONGEST: usize = 1000;
+    if text.len() > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text.push('…');
+    }
+    text
+}
+
 fn is_plain(key: &str) -> bool {
     !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
@@ -159,7 +169,8 @@ impl<'v> Reader<'v> {
     /// Notes a problem with the value we are at.
     pub(crate) fn problem(&mut self, what: impl fmt::Display) {
         if self.problems.list.len() < MOST_PROBLEMS {
-            self.problems.list.push(Problem { place: place_of(&self.steps), what: what.to_string() });
+            let (place, what) = (shortened(place_of(&self.steps)), shortened(what.to_string()));
+            self.problems.list.push(Problem { place, what });
         } else {
             self.problems.more += 1;
         }
@@ -248,10 +259,11 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// `true` or `false`.
+    /// `true` or `false`, or a number that Python takes for one: an author may have written `1`.
     pub(crate) fn boolean(&mut self, value: &Value<'_>) -> Option<bool> {
         match value {
             Value::Bool(boolean) => Some(*boolean),
+            Value::Int(number) => Some(*number != 0),
             other => {
                 self.expected("a boolean", other);
                 None
@@ -382,6 +394,17 @@ mod tests {
     fn a_key_that_is_not_plain_is_quoted() {
         let steps = [Step::Key("children"), Step::Key("a.b"), Step::Index(1), Step::Key(""), Step::Key("c")];
         assert_eq!(place_of(&steps), r#"children["a.b"][1][""].c"#);
+    }
+
+    #[test]
+    fn what_is_told_of_a_long_text_is_its_beginning() {
+        let text = format!(r#"{{"{}": "{}"}}"#, "k".repeat(5000), "é".repeat(5000));
+        let problems = decode(&text, |reader, value| {
+            let [(key, value)] = reader.object(value)? else { return None };
+            reader.within(*key, |reader| reader.word::<crate::state::RunType>(value))
+        });
+        let problem = &problems.unwrap_err().list()[0].clone();
+        assert!(problem.place.len() < 1010 && problem.what.len() < 1010, "{problem}");
     }
 
     #[test]

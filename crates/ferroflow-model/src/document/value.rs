@@ -166,7 +166,10 @@ impl<'t> Visitor<'t> for ValueSeed<'_, 't> {
         Ok(Value::Int(value))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "an integer beyond 63 bits is only ever compared")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "beyond 64 bits serde_json does the same; see docs/differences.md"
+    )]
     fn visit_u64<E>(self, value: u64) -> Result<Value<'t>, E> {
         Ok(i64::try_from(value).map_or(Value::Float(value as f64), Value::Int))
     }
@@ -186,12 +189,11 @@ impl<'t> Visitor<'t> for ValueSeed<'_, 't> {
     fn visit_seq<A: SeqAccess<'t>>(self, mut list: A) -> Result<Value<'t>, A::Error> {
         let waiting = &self.0.items;
         let start = waiting.borrow().len();
-        loop {
+        for index in 0.. {
             match list.next_element_seed(self) {
                 Ok(Some(value)) => waiting.borrow_mut().push(value),
                 Ok(None) => break,
                 Err(error) => {
-                    let index = waiting.borrow().len() - start;
                     self.0.steps.borrow_mut().push(Step::Index(index));
                     return Err(error);
                 }
@@ -318,8 +320,19 @@ mod tests {
             problem(r#"{"dag": {"tasks": [1, {"task_id": "a"#),
             "dag.tasks[1].task_id: EOF while parsing a string at line 1 column 36"
         );
+        assert_eq!(
+            problem(r#"{"dag": {"tasks": [1, {"x": [5, [6, 7], tru"#),
+            "dag.tasks[1].x[2]: EOF while parsing a value at line 1 column 43"
+        );
         assert_eq!(problem(""), "document: EOF while parsing a value at line 1 column 0");
         assert_eq!(problem("{} x"), "document: trailing characters at line 1 column 4");
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused() {
+        assert_eq!(problem(r#"{"x": NaN}"#), "x: expected value at line 1 column 7");
+        assert_eq!(problem(r#"{"x": Infinity}"#), "x: expected value at line 1 column 7");
+        assert_eq!(problem(r#"{"x": "\ud800"}"#), "x: unexpected end of hex escape at line 1 column 14");
     }
 
     #[test]

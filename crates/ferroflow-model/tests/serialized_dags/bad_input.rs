@@ -88,7 +88,6 @@ fn tasks_without_a_name_of_their_own() {
         [
             "tasks[1].task_id: is missing",
             "tasks[2].task_id: tasks[0] is called \"a\" too",
-            "task_group: task \"\" is in no group",
             "task_group: task \"a\" is in no group",
         ]
     );
@@ -222,6 +221,40 @@ fn too_many_tasks() {
         Dag::decode(&text).unwrap_err().to_string(),
         "tasks: 1000000 tasks are more than the 100000 that a DAG may have"
     );
+}
+
+/// A long id is repeated in those of all the groups inside.
+#[test]
+fn ids_of_groups_have_a_limit() {
+    let inner: serde_json::Map<String, Value> = (0..500)
+        .map(|n| (n.to_string(), json!(["taskgroup", {"_group_id": format!("g{n}"), "children": {}}])))
+        .collect();
+    let outer = json!({"_group_id": "x".repeat(100_000), "children": inner});
+    let document = json!({"__version": 3, "dag": {
+        "dag_id": "d", "tasks": [], "timetable": {"__type": "x.Y", "__var": {}},
+        "task_group": {"_group_id": null, "children": {"x": ["taskgroup", outer]}},
+    }});
+    let problems = Dag::decode(&document.to_string()).unwrap_err();
+    assert_eq!(
+        problems.list()[0].to_string(),
+        "task_group.children.x[1]._group_id: is longer than 1000 bytes, with the groups around it"
+    );
+}
+
+/// Tasks of one class that differ in everything else are told apart without comparing each with all.
+#[test]
+fn many_operators_of_one_class() {
+    let task = |n: usize| {
+        json!({"__type": "operator", "__var": {
+            "task_id": format!("t{n}"), "task_type": "Same", "_task_module": "same", "ui_color": format!("#{n}"),
+            "template_fields": [format!("a{n}"), "b"],
+        }})
+    };
+    let tasks: Vec<Value> = (0..30_000).map(task).collect();
+    let document = json!({"__version": 3, "dag": {
+        "dag_id": "d", "tasks": tasks, "timetable": {"__type": "x.Y", "__var": {}},
+    }});
+    assert_eq!(Dag::decode(&document.to_string()).unwrap().tasks().len(), 30_000);
 }
 
 #[test]

@@ -291,8 +291,9 @@ impl Details<'_, '_> {
     }
 
     fn json(&mut self, field: impl FnOnce(&mut TaskDetails) -> &mut Option<crate::Json>) {
-        let json = self.reader.object(self.value).filter(|entries| !entries.is_empty());
-        let json = json.map(|_| self.value.to_json());
+        let content = self.value.envelope().map_or(self.value, |(_, content)| content);
+        let is_empty = *content == Value::Object(&[]);
+        let json = self.reader.object(self.value).filter(|_| !is_empty).map(|_| self.value.to_json());
         self.set(json.is_some(), |details| *field(details) = json);
     }
 

@@ -11,6 +11,9 @@ use super::strings::Strings;
 use super::tasks::TaskNames;
 use crate::document::{Reader, Value};
 
+/// How long the id of a group may be, with those of the groups around it. Airflow holds keys to 250 characters.
+const LONGEST_ID: usize = 1000;
+
 /// Reads the groups, the outermost first, and for each task the group that it is in.
 pub(super) fn read_groups<'v>(
     reader: &mut Reader<'v>,
@@ -30,6 +33,9 @@ pub(super) fn read_groups<'v>(
         let GroupDecoder { groups, group_of_task, .. } = decoder;
         for (position, _) in group_of_task.iter().enumerate().filter(|(_, group)| group.is_none()) {
             let name = names.of(TaskIndex::at(position));
+            if name.is_empty() {
+                continue;
+            }
             reader.problem(format_args!("task {name:?} is in no group"));
         }
         Some((groups, group_of_task.into_iter().map(|group| group.unwrap_or(GroupIndex::ROOT)).collect()))
@@ -79,7 +85,7 @@ impl GroupIds {
             _ => None,
         };
         let id: Option<Arc<str>> = own.map(|own| match parent {
-            Some((parent, true)) => format!("{parent}.{own}").into(),
+            Some((parent, true)) if parent.len() < LONGEST_ID => format!("{parent}.{own}").into(),
             _ => own.into(),
         });
         let index = GroupIndex::at(self.by_position.len());
@@ -164,6 +170,9 @@ impl<'v> GroupDecoder<'_, 'v> {
 
     fn check_id(&self, reader: &mut Reader<'v>, index: GroupIndex, is_inside: bool) {
         reader.within("_group_id", |reader| match &self.ids.by_position[index.position()] {
+            Some(id) if id.len() > LONGEST_ID => {
+                reader.problem(format_args!("is longer than {LONGEST_ID} bytes, with the groups around it"));
+            }
             Some(id) if self.ids.by_id[id] != index => {
                 reader.problem(format_args!("another group is called {id:?} too"));
             }

@@ -100,8 +100,8 @@ fn read_dag<'v>(
         fail_fast: fields.flag("fail_fast").unwrap_or(false),
         is_paused_upon_creation: fields.flag("is_paused_upon_creation"),
         // Airflow looks only at whether the key is there.
-        has_on_success_callback: fields.flag("has_on_success_callback").is_some(),
-        has_on_failure_callback: fields.flag("has_on_failure_callback").is_some(),
+        has_on_success_callback: dag.get("has_on_success_callback").is_some(),
+        has_on_failure_callback: dag.get("has_on_failure_callback").is_some(),
         render_template_as_native_obj: fields.flag("render_template_as_native_obj").unwrap_or(false),
         disable_bundle_versioning: fields.flag("disable_bundle_versioning").unwrap_or(false),
         rerun_with_latest_version: fields.flag("rerun_with_latest_version"),

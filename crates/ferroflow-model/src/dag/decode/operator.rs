@@ -38,10 +38,27 @@ impl Default for OperatorKey<'_> {
 /// A value can hold a float, which no document of ours has here; one that is no number only costs an entry.
 impl Eq for OperatorKey<'_> {}
 
-/// The class tells nearly all apart.
 impl Hash for OperatorKey<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.task_type, self.module, self.name).hash(state);
+        (self.task_type, self.module, self.name, self.ui_color, self.ui_fgcolor).hash(state);
+        for value in [self.template_fields, self.extra_links].into_iter().flatten() {
+            hash_texts(value, state);
+        }
+    }
+}
+
+/// The texts of a value: what tells lists of fields and links apart.
+fn hash_texts(value: &Value<'_>, state: &mut impl Hasher) {
+    match value {
+        Value::Text(text) => text.hash(state),
+        Value::List(items) => items.iter().for_each(|item| hash_texts(item, state)),
+        Value::Object(entries) => {
+            for (key, value) in *entries {
+                key.hash(state);
+                hash_texts(value, state);
+            }
+        }
+        _ => {}
     }
 }
 
