@@ -39,7 +39,15 @@ fn a_chain_of_next_runs_increases() {
     for class in CLASSES {
         // Years run out, or lie more than 50 years ahead; 31 April never comes. Deltas have no such limits.
         let expression_ends = if class.contains("Delta") { 0 } else { 150 };
-        let limits = [("NeverAgain", expression_ends), ("NeverBefore", expression_ends), ("no start", 50)];
+        // In one of tens of thousands of cases, data intervals of an expression with a free hour drift over a
+        // change of the clocks, as Airflow's do, and the next one would not be later.
+        let drifts = if class == "interval.CronDataInterval" { 2 } else { 0 };
+        let limits = [
+            ("NeverAgain", expression_ends),
+            ("NeverBefore", expression_ends),
+            ("DoesNotAdvance", drifts),
+            ("no start", 50),
+        ];
         tallies.borrow()[class].check(CASES / 6 * LENGTH / 2, &limits);
     }
 }
@@ -66,7 +74,7 @@ fn check_chain(
                 tally.passed_over("no start");
                 return check_chain(timetable, start, true, tally);
             }
-            Err(reason @ (NoRun::NeverAgain | NoRun::NeverBefore)) => {
+            Err(reason @ (NoRun::NeverAgain | NoRun::NeverBefore | NoRun::DoesNotAdvance)) => {
                 tally.passed_over(&format!("{reason:?}"));
                 return Ok(());
             }
