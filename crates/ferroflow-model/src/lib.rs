@@ -10,6 +10,7 @@ pub mod extended_json;
 pub mod id;
 mod json;
 pub mod partition_mapper;
+pub mod readiness;
 pub mod state;
 pub mod timetable;
 

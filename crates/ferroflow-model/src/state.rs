@@ -82,6 +82,23 @@ words! {
     Removed = "removed",
 }
 
+impl TaskState {
+    /// Whether it is one to stay in.
+    pub const fn is_finished(self) -> bool {
+        match self {
+            Self::Success | Self::Failed | Self::Skipped | Self::UpstreamFailed | Self::Removed => true,
+            Self::Scheduled
+            | Self::Queued
+            | Self::Running
+            | Self::Restarting
+            | Self::UpForRetry
+            | Self::UpForReschedule
+            | Self::Deferred
+            | Self::AwaitingInput => false,
+        }
+    }
+}
+
 words! {
     /// The state of a DAG run.
     RunState, "state of a DAG run":

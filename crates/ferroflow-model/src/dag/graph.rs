@@ -6,7 +6,7 @@ pub struct TaskIndex(u32);
 
 impl TaskIndex {
     /// The one at this place. A document holds far fewer than 2³² tasks.
-    pub(super) fn at(position: usize) -> Self {
+    pub(crate) fn at(position: usize) -> Self {
         Self(u32::try_from(position).unwrap_or(u32::MAX))
     }
 

@@ -5,6 +5,7 @@
 
 mod cron_syntax;
 mod record;
+mod scheduling;
 mod timetables;
 mod vectors;
 
@@ -16,6 +17,7 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+pub use scheduling::replay_scheduling;
 use timetables::Kind;
 use vectors::{Entries, Shape};
 
@@ -71,6 +73,20 @@ impl Report {
                 Ok(record) => self.count(kind, &record, check(&record)),
                 Err(problem) => self.count(kind, text, Err(problem)),
             }
+        }
+    }
+
+    /// Counts one record under several kinds. Its difference is told once.
+    fn count_as(&mut self, kinds: &[String], record: &impl fmt::Display, outcome: Result<(), String>) {
+        for kind in kinds {
+            let count = self.kinds.entry(kind.clone()).or_default();
+            count.total += 1;
+            count.passed += usize::from(outcome.is_ok());
+        }
+        if let Err(difference) = outcome
+            && self.mismatches.len() < MISMATCHES
+        {
+            self.mismatches.push(format!("{record}: {difference}"));
         }
     }
 

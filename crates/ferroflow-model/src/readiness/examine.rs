@@ -1,0 +1,321 @@
+//! An examination of a run.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::decision::{Action, Decision, InstanceRef, RunVerdict, WhenReady};
+use super::evaluate::Verdict;
+use super::instances::Cell;
+use super::run::Run;
+use super::work::EVERY_INDEX;
+use crate::dag::{Flag, Task, TaskIndex};
+use crate::state::TaskState;
+
+/// What has come up in the examination under way.
+pub(super) struct Pass {
+    now: Timestamp,
+    pub(super) actions: Vec<Action>,
+    ready: Vec<InstanceRef>,
+    /// Instances that were made by this examination, to be looked at when all others have been, and whether each is
+    /// new or was there before without a map index.
+    pub(super) made: Vec<(InstanceRef, bool)>,
+    /// Whether one that was not ready went to another state.
+    pub(super) has_changed: bool,
+    pub(super) has_expanded: bool,
+    /// Whether one that nothing kept from running was removed.
+    pub(super) has_removed_ready: bool,
+    pub(super) revised: HashSet<TaskIndex, foldhash::fast::FixedState>,
+    /// Those that others come to know of when the examination is over.
+    pub(super) uncounted: Vec<InstanceRef>,
+    /// How many of those that were unfinished at the beginning are finished.
+    pub(super) finished: u32,
+    /// Those that were removed before their turn.
+    pub(super) without_turn: Vec<InstanceRef>,
+    /// How many new ones failed at once, of the tasks that tell how the run ended.
+    failed_new_leaves: u32,
+}
+
+impl Run {
+    /// Decides what happens next, and moves on to it.
+    pub fn examine(&mut self, now: Timestamp, when_ready: WhenReady) -> Decision {
+        if self.times_out_at().is_some_and(|end| end < now) {
+            return self.time_out();
+        }
+        if let Some(date) = self.facts.logical_date.filter(|date| *date > now) {
+            return Decision { actions: Vec::new(), run: RunVerdict::NotBefore(date) };
+        }
+        let unfinished = self.totals.unfinished;
+        let mut pass = Pass {
+            now,
+            actions: Vec::new(),
+            ready: Vec::new(),
+            made: Vec::new(),
+            has_changed: false,
+            has_expanded: false,
+            has_removed_ready: false,
+            revised: HashSet::default(),
+            uncounted: Vec::new(),
+            finished: 0,
+            without_turn: Vec::new(),
+            failed_new_leaves: 0,
+        };
+        self.look_at_marked(&mut pass);
+        for InstanceRef { task, map_index } in std::mem::take(&mut pass.without_turn) {
+            self.change(task, map_index, |cell| cell.lost_its_turn = false);
+        }
+        let run = self.verdict_of_run(&mut pass, unfinished);
+        match when_ready {
+            WhenReady::Schedule => self.schedule(&mut pass),
+            WhenReady::Leave => {
+                for InstanceRef { task, map_index } in &pass.ready {
+                    self.mark(*task, *map_index);
+                }
+            }
+        }
+        for InstanceRef { task, map_index } in &pass.uncounted {
+            self.recount(*task, *map_index);
+        }
+        Decision { actions: pass.actions, run }
+    }
+
+    /// After when the run has taken too long.
+    pub(super) fn times_out_at(&self) -> Option<Timestamp> {
+        // A sum beyond the end of time never comes.
+        self.facts.start_date?.checked_add(self.facts.timeout?).ok()
+    }
+
+    /// Whether an examination at this time could decide anything: something has changed, or is due.
+    pub fn needs_examination(&self, now: Timestamp) -> bool {
+        !self.work.is_empty() || self.next_due().is_some_and(|due| due <= now)
+    }
+
+    fn time_out(&mut self) -> Decision {
+        let unfinished: Vec<_> = self.instances().filter(|instance| !is_finished(instance.state)).collect();
+        let mut actions = Vec::with_capacity(unfinished.len());
+        for instance in unfinished {
+            let (task, map_index) = (instance.task, instance.map_index);
+            self.set_state(task, map_index, Some(TaskState::Skipped), None);
+            let (from, to) = (instance.state, TaskState::Skipped);
+            actions.push(Action::Overwrite { instance: InstanceRef { task, map_index }, from, to });
+        }
+        Decision { actions, run: RunVerdict::TimedOut }
+    }
+
+    fn look_at_marked(&mut self, pass: &mut Pass) {
+        let plan = Arc::clone(&self.plan);
+        while let Some((due, rank, map_index)) =
+            self.timers.first().copied().filter(|(due, ..)| *due <= pass.now)
+        {
+            self.timers.remove(&(due, rank, map_index));
+            self.work.mark(rank, map_index);
+        }
+        self.work.begin();
+        while let Some((rank, map_index)) = self.work.next() {
+            let task = plan.in_order()[rank as usize];
+            if map_index == EVERY_INDEX {
+                self.look_at_all(pass, task);
+            } else {
+                self.look_at(pass, InstanceRef { task, map_index }, false);
+            }
+        }
+        let mut place = 0;
+        while let Some((instance, is_new)) = pass.made.get(place).copied() {
+            place += 1;
+            self.look_at(pass, instance, is_new);
+        }
+    }
+
+    fn look_at_all(&mut self, pass: &mut Pass, task: TaskIndex) {
+        if self.unfinished_of(task) == 0 {
+            return;
+        }
+        let cells = self.tasks[task.position()].instances.as_slice();
+        if let [cell] = cells {
+            let map_index = cell.map_index;
+            self.look_at(pass, InstanceRef { task, map_index }, false);
+            return;
+        }
+        let unfinished = cells.iter().filter(|cell| cell.is_unfinished());
+        let indexes: Vec<i32> = unfinished.map(|cell| cell.map_index).collect();
+        for map_index in indexes {
+            self.look_at(pass, InstanceRef { task, map_index }, false);
+        }
+    }
+
+    fn look_at(&mut self, pass: &mut Pass, instance: InstanceRef, is_new: bool) {
+        let InstanceRef { task, map_index } = instance;
+        let Some(cell) = self.tasks[task.position()].instances.get(map_index).copied() else { return };
+        if !cell.is_unfinished() && !cell.lost_its_turn {
+            return;
+        }
+        let verdict = self.verdict(task, map_index, |_| {});
+        let is_candidate = cell.is_candidate() || cell.lost_its_turn;
+        self.remember(instance, &cell, verdict, is_candidate);
+        if !is_candidate {
+            return;
+        }
+        if let Some(to) = verdict.settles {
+            self.settle(pass, instance, to, is_new);
+            pass.has_removed_ready |= verdict.is_met;
+            pass.has_changed |= !verdict.is_met;
+        } else if verdict.is_met && !cell.lost_its_turn {
+            match self.blocked_until(task, &cell, pass.now) {
+                Some(due) => {
+                    self.timers.insert((due, self.plan.task(task).rank, map_index));
+                }
+                None => self.make_ready(pass, instance),
+            }
+        }
+    }
+
+    fn remember(&mut self, instance: InstanceRef, cell: &Cell, verdict: Verdict, is_candidate: bool) {
+        let would_settle = !is_candidate && verdict.settles.is_some();
+        if (verdict.is_met, would_settle) != (cell.is_met, cell.would_settle) {
+            self.change(instance.task, instance.map_index, |cell| {
+                cell.is_met = verdict.is_met;
+                cell.would_settle = would_settle;
+            });
+        }
+    }
+
+    /// Nothing keeps it from running: it is scheduled, or, where it stands for several, these are made.
+    fn make_ready(&mut self, pass: &mut Pass, instance: InstanceRef) {
+        let InstanceRef { task, map_index } = instance;
+        let needs_expansion = self.plan.dag().needs_expansion(task);
+        if needs_expansion && map_index < 0 {
+            self.expand(pass, task);
+            return;
+        }
+        if needs_expansion && pass.revised.insert(task) {
+            for made in self.revise(pass, task, map_index) {
+                pass.ready.push(made);
+            }
+        }
+        match self.tasks[task.position()].instances.get(map_index) {
+            Some(cell) if cell.is_candidate() => pass.ready.push(instance),
+            _ => pass.has_removed_ready = true,
+        }
+    }
+
+    pub(super) fn settle(&mut self, pass: &mut Pass, instance: InstanceRef, to: TaskState, is_new: bool) {
+        let InstanceRef { task, map_index } = instance;
+        let Some(from) = self.instance(task, map_index).map(|instance| instance.state) else { return };
+        if from == Some(to) {
+            return;
+        }
+        self.change(task, map_index, |cell| cell.state = Some(to));
+        pass.actions.push(Action::Settle { instance, from, to });
+        pass.uncounted.push(instance);
+        if is_new {
+            let is_failed = matches!(to, TaskState::Failed | TaskState::UpstreamFailed);
+            pass.failed_new_leaves += u32::from(is_failed && self.plan.task(task).is_leaf);
+        } else if !is_finished(from) {
+            pass.finished += 1;
+        }
+    }
+
+    /// Whether the run is over, judged by the instances that were there when the examination began. Unless one of
+    /// them became several, those that were unfinished then count as unfinished.
+    fn verdict_of_run(&mut self, pass: &mut Pass, unfinished: u32) -> RunVerdict {
+        let mut unfinished =
+            if pass.has_expanded { unfinished.saturating_sub(pass.finished) } else { unfinished };
+        let is_quiet =
+            pass.ready.is_empty() && !pass.has_changed && !pass.has_expanded && !pass.has_removed_ready;
+        let mut is_deadlocked = false;
+        if unfinished > 0 && is_quiet && self.totals.waiting_elsewhere == 0 {
+            is_deadlocked = !self.can_any_run(pass);
+            if pass.has_changed {
+                unfinished = self.totals.unfinished;
+            }
+        }
+        if unfinished > 0 {
+            return if is_deadlocked {
+                RunVerdict::Deadlocked { blocked: self.first_blocked() }
+            } else {
+                RunVerdict::Running
+            };
+        }
+        if self.totals.failed_leaves > pass.failed_new_leaves {
+            RunVerdict::TasksFailed
+        } else {
+            RunVerdict::Success
+        }
+    }
+
+    /// Whether anything unfinished can run, now or when its time comes. Those on their way are asked too, in order,
+    /// up to the first that can: what has happened upstream since then can settle them.
+    fn can_any_run(&mut self, pass: &mut Pass) -> bool {
+        if self.totals.would_settle == 0 {
+            return self.totals.met > 0;
+        }
+        let unfinished: Vec<_> = self.instances().filter(|instance| !is_finished(instance.state)).collect();
+        for instance in unfinished {
+            let (task, map_index) = (instance.task, instance.map_index);
+            let verdict = self.verdict(task, map_index, |_| {});
+            if let Some(to) = verdict.settles {
+                self.settle(pass, InstanceRef { task, map_index }, to, false);
+                pass.has_changed |= verdict.by_upstream;
+            }
+            if verdict.is_met {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn first_blocked(&self) -> Option<InstanceRef> {
+        let has_finished = |task: &TaskIndex| self.tasks[task.position()].finished.done() > 0;
+        let graph = self.plan.dag().graph();
+        self.instances()
+            .filter(|instance| !is_finished(instance.state))
+            .find(|instance| graph.upstream(instance.task).iter().any(has_finished))
+            .map(|instance| InstanceRef { task: instance.task, map_index: instance.map_index })
+    }
+
+    fn schedule(&mut self, pass: &mut Pass) {
+        for instance in std::mem::take(&mut pass.ready) {
+            let InstanceRef { task, map_index } = instance;
+            let Some(cell) = self.tasks[task.position()].instances.get(map_index) else { continue };
+            if !cell.is_candidate() {
+                continue;
+            }
+            let from = cell.state;
+            let is_new_try = from != Some(TaskState::UpForReschedule);
+            let definition = &self.plan.dag()[task];
+            let (to, action) = if does_nothing(definition) {
+                (TaskState::Success, Action::Succeed { instance, from, is_new_try })
+            } else if begins_with_trigger(definition) {
+                (TaskState::Deferred, Action::Defer { instance, from, is_new_try })
+            } else {
+                (TaskState::Scheduled, Action::Schedule { instance, from, is_new_try })
+            };
+            self.change(task, map_index, |cell| {
+                cell.state = Some(to);
+                cell.due = None;
+            });
+            pass.actions.push(action);
+            pass.uncounted.push(instance);
+        }
+    }
+}
+
+fn is_finished(state: Option<TaskState>) -> bool {
+    state.is_some_and(TaskState::is_finished)
+}
+
+/// Whether a task needs no worker: nobody would notice that it ran.
+fn does_nothing(task: &Task) -> bool {
+    let details = task.details();
+    task.is(Flag::IsEmpty)
+        && !task.is(Flag::HasOnExecuteCallback)
+        && !task.is(Flag::HasOnSuccessCallback)
+        && details.inlets.is_empty()
+        && details.outlets.is_empty()
+}
+
+/// Mapped tasks cannot: their trigger could depend on the map index.
+fn begins_with_trigger(task: &Task) -> bool {
+    task.is(Flag::StartFromTrigger) && task.details().start_trigger.is_some() && !task.is_mapped()
+}
