@@ -12,6 +12,7 @@ mod json;
 pub mod partition_mapper;
 pub mod readiness;
 pub mod state;
+pub mod state_machine;
 pub mod timetable;
 
 pub use json::{InvalidJson, Json, python_float};

@@ -83,20 +83,45 @@ words! {
 }
 
 impl TaskState {
-    /// Whether it is one to stay in.
+    /// Whether nothing more happens to it by itself.
     pub const fn is_finished(self) -> bool {
-        match self {
-            Self::Success | Self::Failed | Self::Skipped | Self::UpstreamFailed | Self::Removed => true,
-            Self::Scheduled
-            | Self::Queued
-            | Self::Running
-            | Self::Restarting
-            | Self::UpForRetry
-            | Self::UpForReschedule
-            | Self::Deferred
-            | Self::AwaitingInput => false,
-        }
+        self.is_good_end() || self.is_bad_end() || matches!(self, Self::Removed)
     }
+
+    /// Whether a run whose last tasks are all so has succeeded.
+    pub const fn is_good_end(self) -> bool {
+        matches!(self, Self::Success | Self::Skipped)
+    }
+
+    /// Whether a run with a last task that is so has failed.
+    pub const fn is_bad_end(self) -> bool {
+        matches!(self, Self::Failed | Self::UpstreamFailed)
+    }
+
+    /// Whether it holds a place among the active tasks of its DAG.
+    pub const fn is_executing(self) -> bool {
+        matches!(self, Self::Queued | Self::Running)
+    }
+
+    /// Whether it counts where the instances of one task are limited: it executes, or waits for something outside.
+    pub const fn is_active(self) -> bool {
+        self.is_executing() || matches!(self, Self::Deferred | Self::AwaitingInput)
+    }
+
+    /// Whether another scheduler looks after it when its own is gone.
+    pub const fn is_adoptable(self) -> bool {
+        self.is_executing() || matches!(self, Self::Restarting)
+    }
+}
+
+/// Whether something is still to happen to a task instance.
+pub fn is_unfinished(state: Option<TaskState>) -> bool {
+    state.is_none_or(|state| !state.is_finished())
+}
+
+/// Whether a task instance is scheduled as soon as all that it depends on allows it.
+pub const fn is_schedulable(state: Option<TaskState>) -> bool {
+    matches!(state, None | Some(TaskState::UpForRetry | TaskState::UpForReschedule))
 }
 
 words! {
@@ -110,6 +135,16 @@ words! {
     Success = "success",
     /// It ended badly.
     Failed = "failed",
+}
+
+impl RunState {
+    /// Whether nothing more happens to it by itself.
+    pub const fn is_finished(self) -> bool {
+        match self {
+            Self::Queued | Self::Running => false,
+            Self::Success | Self::Failed => true,
+        }
+    }
 }
 
 words! {
@@ -192,6 +227,31 @@ mod tests {
         for origin in TriggeredBy::ALL {
             assert_eq!(origin.as_str().parse(), Ok(*origin));
         }
+    }
+
+    /// The states for which something is so, as the database spells them; NULL is `none`.
+    fn states(is_so: impl Fn(Option<TaskState>) -> bool) -> String {
+        let all = std::iter::once(None).chain(TaskState::ALL.iter().copied().map(Some));
+        let found = all.filter(|state| is_so(*state)).map(|state| state.map_or("none", TaskState::as_str));
+        found.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_sets_are_those_of_airflow() {
+        let of = |is_so: fn(TaskState) -> bool| states(|state| state.is_some_and(is_so));
+        assert_eq!(of(TaskState::is_finished), "success failed skipped upstream_failed removed");
+        assert_eq!(of(TaskState::is_good_end), "success skipped");
+        assert_eq!(of(TaskState::is_bad_end), "failed upstream_failed");
+        assert_eq!(of(TaskState::is_executing), "queued running");
+        assert_eq!(of(TaskState::is_active), "queued running deferred awaiting_input");
+        assert_eq!(of(TaskState::is_adoptable), "queued running restarting");
+        assert_eq!(
+            states(is_unfinished),
+            "none scheduled queued running restarting up_for_retry up_for_reschedule deferred awaiting_input"
+        );
+        assert_eq!(states(is_schedulable), "none up_for_retry up_for_reschedule");
+        let finished: Vec<_> = RunState::ALL.iter().filter(|state| state.is_finished()).collect();
+        assert_eq!(finished, [&RunState::Success, &RunState::Failed]);
     }
 
     #[test]
