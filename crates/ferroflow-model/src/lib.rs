@@ -9,10 +9,13 @@ pub mod document;
 pub mod extended_json;
 pub mod id;
 mod json;
+pub mod outcome;
 pub mod partition_mapper;
 pub mod readiness;
+pub mod retry;
 pub mod state;
 pub mod state_machine;
 pub mod timetable;
+pub mod weight;
 
 pub use json::{InvalidJson, Json, python_float};

@@ -8,5 +8,5 @@ mod reader;
 mod value;
 
 pub use reader::{Problem, Problems};
-pub(crate) use reader::{Reader, decode, python_instant, read_value};
+pub(crate) use reader::{Reader, decode, python_instant, read_value, timedelta};
 pub(crate) use value::{Value, parse, with_arena};

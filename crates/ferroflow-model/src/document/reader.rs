@@ -350,7 +350,7 @@ pub(crate) fn python_instant(since_1970: SignedDuration) -> Option<Timestamp> {
 /// Seconds as whole microseconds, rounding the fraction half to even as Python does; `None` beyond ±999999999 days,
 /// which is where `timedelta` ends.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked first")]
-fn timedelta(seconds: f64) -> Option<SignedDuration> {
+pub(crate) fn timedelta(seconds: f64) -> Option<SignedDuration> {
     const LEAST: f64 = -999_999_999.0 * 86_400.0;
     const END: f64 = 1_000_000_000.0 * 86_400.0;
     if !(LEAST..END).contains(&seconds) {

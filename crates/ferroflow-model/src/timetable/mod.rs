@@ -39,6 +39,7 @@ pub use partition::CronPartition;
 pub use partitioned_asset::{PartitionMapperInfo, PartitionedAsset};
 pub use relative_delta::RelativeDelta;
 pub use runs_between::RunsBetween;
+pub(crate) use timedelta::total_seconds;
 pub use trigger::{CronTrigger, DeltaTrigger, MultipleCronTrigger, RunImmediately};
 pub use zone::{UnknownZone, Zone};
 pub use zoned_cron::ZonedCron;

@@ -36,7 +36,7 @@ pub(super) fn microseconds(parts: &[(f64, i64)]) -> Option<i64> {
 
 /// `timedelta.total_seconds()`: the nearest float.
 #[expect(clippy::cast_precision_loss, reason = "what does not fit is rounded, as in Python")]
-pub(super) fn total_seconds(microseconds: i64) -> f64 {
+pub(crate) fn total_seconds(microseconds: i64) -> f64 {
     if microseconds.abs() < 1 << 53 {
         return microseconds as f64 / 1e6;
     }

@@ -1,0 +1,1 @@
+"""What record_retries.py asks Airflow."""
