@@ -1,6 +1,7 @@
 //! Why a timetable has no answer.
 
 use super::KeyMismatch;
+use crate::partition_mapper::KeyProblem;
 
 /// Why there is no next run, interval or partition. Airflow raises an exception in each of these cases; for
 /// the next run it logs that and schedules nothing.
@@ -28,6 +29,9 @@ pub enum NoRun {
     /// The text of a partition key does not fit the format of keys.
     #[error(transparent)]
     Key(#[from] KeyMismatch),
+    /// A partition key that the mappers of assets can make nothing of.
+    #[error(transparent)]
+    Mapper(#[from] KeyProblem),
     /// A question that only partitioned timetables answer.
     #[error("the timetable has no partitions")]
     NotPartitioned,

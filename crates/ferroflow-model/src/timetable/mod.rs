@@ -13,7 +13,8 @@ mod delta;
 mod error;
 mod events;
 mod facts;
-mod key_format;
+pub(crate) mod key_format;
+pub(crate) mod local_time;
 mod partition;
 mod partitioned_asset;
 mod relative_delta;
@@ -36,8 +37,9 @@ pub use events::Events;
 pub use facts::{Facts, InvalidTimetable};
 pub use key_format::KeyMismatch;
 pub use partition::CronPartition;
-pub use partitioned_asset::{PartitionMapperInfo, PartitionedAsset};
+pub use partitioned_asset::{PartitionDate, PartitionMapperInfo, PartitionedAsset};
 pub use relative_delta::RelativeDelta;
+pub use run_id::asset_run_id;
 pub use runs_between::RunsBetween;
 pub(crate) use timedelta::total_seconds;
 pub use trigger::{CronTrigger, DeltaTrigger, MultipleCronTrigger, RunImmediately};
@@ -209,8 +211,22 @@ impl Timetable {
     pub fn partition_date(&self, key: &str) -> Result<Option<Timestamp>> {
         match self {
             Self::CronPartition(partition) => partition.date_of(key).map(Some),
+            Self::PartitionedAsset(partitioned) => match partitioned.date(key)? {
+                PartitionDate::At(date) => Ok(Some(date)),
+                PartitionDate::NotATime | PartitionDate::Conflict => Ok(None),
+            },
             Self::Custom(custom) => Err(NoRun::Custom(custom.class.clone())),
             _ => Ok(None),
+        }
+    }
+
+    /// How keys of assets are mapped: empty but for partitions of assets. What has come for a partition of the DAG
+    /// is thrown away when this changes.
+    pub fn rollup_fingerprint(&self) -> Result<serde_json::Value> {
+        match self {
+            Self::PartitionedAsset(partitioned) => Ok(partitioned.rollup_fingerprint()),
+            Self::Custom(custom) => Err(NoRun::Custom(custom.class.clone())),
+            _ => Ok(serde_json::json!({})),
         }
     }
 

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 
 use super::error::{NoRun, Result};
-use super::key_format;
+use super::key_format::{self, KeyMismatch};
+use super::local_time::{LocalTime, Place};
 use super::trigger::CronTrigger;
 use super::{Restriction, RunInfo};
 
@@ -41,8 +42,11 @@ impl CronPartition {
 
     /// The date that a key was made of.
     pub(super) fn date_of(&self, key: &str) -> Result<Timestamp> {
-        let wall = key_format::parse(key, &self.key_format)?;
-        self.trigger.cron.zone().instant(wall).ok_or(NoRun::OutOfRange)
+        let time = key_format::parse(key, &self.key_format)?;
+        if time.place != Place::Nowhere {
+            return Err(KeyMismatch::Offset.into());
+        }
+        self.trigger.cron.zone().instant(time.wall).ok_or(NoRun::OutOfRange)
     }
 
     fn partition_of(&self, run_after: Timestamp) -> Result<Timestamp> {
@@ -55,7 +59,7 @@ impl CronPartition {
     }
 
     fn partition(&self, date: Timestamp) -> RunInfo {
-        let key = key_format::format(&self.trigger.cron.zone().zoned(date), &self.key_format);
+        let key = key_format::format(&LocalTime::at(date, self.trigger.cron.zone()), &self.key_format);
         RunInfo { run_after: date, data_interval: None, partition_date: Some(date), partition_key: Some(key) }
     }
 }

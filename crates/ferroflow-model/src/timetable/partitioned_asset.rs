@@ -1,7 +1,13 @@
 //! A timetable that waits for partitions of assets.
 
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::local_time::LocalTime;
 use crate::asset::{AssetCondition, AssetRef};
-use crate::partition_mapper::PartitionMapper;
+use crate::partition_mapper::{KeyProblem, PartitionMapper};
 
 /// Which assets, and how a partition of one becomes a partition of the DAG.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +31,17 @@ pub struct PartitionMapperInfo<'t> {
     pub is_rollup: bool,
 }
 
+/// What the mappers of several assets say about the date of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartitionDate {
+    /// To none of them the key is a time.
+    NotATime,
+    /// They agree.
+    At(Timestamp),
+    /// They do not.
+    Conflict,
+}
+
 impl PartitionedAsset {
     /// The mapper of an asset. One that has a name is looked for by its name alone.
     pub fn mapper(&self, name: &str, uri: &str) -> &PartitionMapper {
@@ -43,22 +60,57 @@ impl PartitionedAsset {
 
     /// One entry per asset of the condition, then one per reference.
     pub fn mapper_infos(&self) -> impl Iterator<Item = PartitionMapperInfo<'_>> {
-        let assets = self.assets.assets().map(|asset| PartitionMapperInfo {
-            name: Some(&asset.name),
-            uri: Some(&asset.uri),
-            is_rollup: self.mapper(&asset.name, &asset.uri).is_rollup(),
+        self.names_and_uris().map(|(name, uri)| PartitionMapperInfo {
+            name,
+            uri,
+            is_rollup: self.mapper(name.unwrap_or_default(), uri.unwrap_or_default()).is_rollup(),
+        })
+    }
+
+    /// The date that a partition key stands for to some of the assets, each of which is a name and a URI.
+    pub fn date_for<'a>(
+        &self,
+        assets: impl IntoIterator<Item = (&'a str, &'a str)>,
+        key: &str,
+    ) -> Result<PartitionDate, KeyProblem> {
+        let mut agreed: Option<LocalTime<'_>> = None;
+        let mut conflict = false;
+        // All are asked, as one that cannot answer counts for more than a conflict.
+        for (name, uri) in assets {
+            let Some(date) = self.mapper(name, uri).date(key)? else { continue };
+            conflict |= agreed.as_ref().is_some_and(|agreed| !agreed.is_same(&date));
+            agreed.get_or_insert(date);
+        }
+        match agreed {
+            _ if conflict => Ok(PartitionDate::Conflict),
+            None => Ok(PartitionDate::NotATime),
+            Some(date) => date.instant().map(PartitionDate::At).ok_or(KeyProblem::OutOfRange),
+        }
+    }
+
+    /// The date that a partition key stands for to all the assets of the condition.
+    pub fn date(&self, key: &str) -> Result<PartitionDate, KeyProblem> {
+        let all =
+            self.names_and_uris().map(|(name, uri)| (name.unwrap_or_default(), uri.unwrap_or_default()));
+        self.date_for(all, key)
+    }
+
+    /// How the assets of the condition are mapped, by `name|uri`. What has come for a partition is thrown away
+    /// when this changes.
+    pub fn rollup_fingerprint(&self) -> Value {
+        let entries = self.names_and_uris().map(|(name, uri)| {
+            let (name, uri) = (name.unwrap_or_default(), uri.unwrap_or_default());
+            (format!("{name}|{uri}"), self.mapper(name, uri).encode())
         });
+        // Airflow writes them in this order.
+        entries.collect::<BTreeMap<_, _>>().into_iter().collect()
+    }
+
+    fn names_and_uris(&self) -> impl Iterator<Item = (Option<&str>, Option<&str>)> {
+        let assets = self.assets.assets().map(|asset| (Some(&*asset.name), Some(&*asset.uri)));
         let refs = self.assets.refs().map(|asset| match asset {
-            AssetRef::Name(name) => PartitionMapperInfo {
-                name: Some(name),
-                uri: None,
-                is_rollup: self.mapper(name, "").is_rollup(),
-            },
-            AssetRef::Uri(uri) => PartitionMapperInfo {
-                name: None,
-                uri: Some(uri),
-                is_rollup: self.mapper("", uri).is_rollup(),
-            },
+            AssetRef::Name(name) => (Some(&**name), None),
+            AssetRef::Uri(uri) => (None, Some(&**uri)),
         });
         assets.chain(refs)
     }

@@ -28,15 +28,21 @@ impl Timetable {
             Self::CronPartition(_) => {
                 let key = partition_key.filter(|key| !key.is_empty());
                 let key = key.map(|key| format!("__{key}")).unwrap_or_default();
-                let letters: String = random
-                    .iter()
-                    .map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]))
-                    .collect();
-                Ok(format!("{run_type}__{}{key}__{letters}", iso_format(run_after, Offset::UTC)))
+                Ok(format!("{run_type}__{}{key}__{}", iso_format(run_after, Offset::UTC), letters(random)))
             }
             _ => Ok(format!("{run_type}__{}", iso_format(run_after, Offset::UTC))),
         }
     }
+}
+
+/// The id of a run that assets asked for. It ends in eight letters drawn from `random`, since nothing else
+/// tells two of them apart.
+pub fn asset_run_id(run_after: Timestamp, random: [u8; 8]) -> String {
+    format!("{}__{}_{}", RunType::AssetTriggered, iso_format(run_after, Offset::UTC), letters(random))
+}
+
+fn letters(random: [u8; 8]) -> String {
+    random.iter().map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect()
 }
 
 /// An instant as Python's `isoformat` has it: microseconds only if there are any, and seconds of the offset.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use jiff::civil::DateTime;
-use jiff::tz::{Offset, TimeZone};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneOffsetInfo};
 use jiff::{Timestamp, Zoned};
 
 use crate::document::{Reader, Value};
@@ -61,10 +61,41 @@ impl Zone {
 
     /// What the clocks show at an instant.
     pub fn wall(&self, at: Timestamp) -> DateTime {
-        // jiff would look up the second that lies towards 1970. Before 1970 that is the next one, and the clocks
-        // may change with it.
-        let begun = Timestamp::from_second(at.as_second() - i64::from(at.subsec_nanosecond() < 0));
-        self.0.to_offset(begun.unwrap_or(at)).to_datetime(at)
+        self.offset_at(at).to_datetime(at)
+    }
+
+    /// How far ahead of UTC the clocks are at an instant.
+    pub(crate) fn offset_at(&self, at: Timestamp) -> Offset {
+        self.0.to_offset(begun_second(at))
+    }
+
+    /// How the clocks are set when they show a time. Of two answers it is the one after the change if `second`
+    /// says so, whether the time comes twice or not at all.
+    pub(crate) fn clocks(&self, wall: DateTime, second: bool) -> TimeZoneOffsetInfo<'_> {
+        // A skipped time lies after the change by the clocks before it, and the other way round.
+        let offset = match (self.0.to_ambiguous_timestamp(wall).offset(), second) {
+            (AmbiguousOffset::Unambiguous { offset }, _) => offset,
+            (AmbiguousOffset::Gap { before, .. }, true) | (AmbiguousOffset::Fold { before, .. }, false) => {
+                before
+            }
+            (AmbiguousOffset::Gap { after, .. }, false) | (AmbiguousOffset::Fold { after, .. }, true) => {
+                after
+            }
+        };
+        let at = offset.to_timestamp(wall).unwrap_or(Timestamp::MAX);
+        self.0.to_offset_info(begun_second(at))
+    }
+
+    /// What that setting of the clocks is called; pendulum calls a fixed offset `+05:30`.
+    pub(crate) fn clocks_name(&self, wall: DateTime, second: bool) -> String {
+        match self.0.to_fixed_offset() {
+            Ok(offset) if self.0.iana_name().is_none() => {
+                let minutes = offset.seconds().abs() / 60;
+                let sign = if offset.seconds() < 0 { '-' } else { '+' };
+                format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+            }
+            _ => self.clocks(wall, second).abbreviation().to_owned(),
+        }
     }
 
     /// The instant at which the clocks show a time. Of a time that comes twice it is the second; one that is
@@ -94,6 +125,14 @@ impl Zone {
         None
     }
 
+    /// As a serialized DAG has it: a name, or seconds.
+    pub(crate) fn encode(&self) -> serde_json::Value {
+        match (self.0.iana_name(), self.0.to_fixed_offset()) {
+            (None, Ok(offset)) if offset != Offset::UTC => offset.seconds().into(),
+            _ => self.to_string().into(),
+        }
+    }
+
     pub(crate) fn read<'v>(reader: &mut Reader<'v>, value: &'v Value<'v>) -> Option<Self> {
         let zone = match value {
             Value::Text(name) => Self::named(name),
@@ -105,6 +144,12 @@ impl Zone {
         };
         zone.map_err(|error| reader.problem(error)).ok()
     }
+}
+
+/// jiff would look up the second that lies towards 1970. Before 1970 that is the next one, and the clocks may
+/// change with it.
+fn begun_second(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second() - i64::from(at.subsec_nanosecond() < 0)).unwrap_or(at)
 }
 
 impl fmt::Display for Zone {

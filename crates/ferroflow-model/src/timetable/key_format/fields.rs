@@ -4,6 +4,7 @@ use jiff::Span;
 use jiff::civil::{Date, DateTime, Time};
 
 use super::pattern::{Found, digit};
+use crate::timetable::local_time::Place;
 
 /// What a key says. Weekdays count from Monday, which is 0.
 #[derive(Default)]
@@ -20,8 +21,9 @@ pub(super) struct Fields {
     minute: i64,
     second: i64,
     microsecond: i64,
-    /// Whether it says how far from UTC it is.
-    pub(super) has_offset: bool,
+    /// How many microseconds it is ahead of UTC.
+    offset: Option<i64>,
+    zone_name: Option<String>,
 }
 
 /// A week of a year that starts with its first Sunday, or Monday; what is before is week 0.
@@ -56,14 +58,20 @@ impl Fields {
                 'M' => fields.minute = number,
                 'S' => fields.second = number,
                 'f' => fields.microsecond = (text.len()..6).fold(number, |number, _| number * 10),
-                'z' => {
-                    check_offset(text)?;
-                    fields.has_offset = true;
-                }
+                'z' => fields.offset = Some(offset(text)?),
+                'Z' => fields.zone_name = Some(text.iter().collect()),
                 _ => {}
             }
         }
         Ok(fields)
+    }
+
+    /// Where the clock hangs. A name alone says nothing.
+    pub(super) fn place(&self) -> Place<'static> {
+        match self.offset {
+            Some(microseconds) => Place::Offset { microseconds, name: self.zone_name.clone() },
+            None => Place::Nowhere,
+        }
     }
 
     /// The date and time.
@@ -173,9 +181,8 @@ fn is_afternoon(found: &Found) -> bool {
     found.iter().any(|(directive, text)| *directive == 'p' && matches!(text.first(), Some('p' | 'P')))
 }
 
-/// An offset is less than a day, and has a colon everywhere or nowhere.
-fn check_offset(text: &[char]) -> Result<(), String> {
-    let hours = text.get(1..3).map_or(0, number);
+/// An offset is less than a day, and has a colon everywhere or nowhere. `Z` is none.
+fn offset(text: &[char]) -> Result<i64, String> {
     let mixed = match text.get(3) {
         Some(':') => text.get(6).is_some_and(|c| *c != ':'),
         _ => text.get(5) == Some(&':'),
@@ -183,5 +190,13 @@ fn check_offset(text: &[char]) -> Result<(), String> {
     if mixed {
         return Err("the offset has a colon in one place and not in the other".to_owned());
     }
-    if hours < 24 { Ok(()) } else { Err(format!("there is no offset of {hours} hours")) }
+    let digits: Vec<char> = text.iter().copied().filter(|c| digit(*c).is_some()).collect();
+    let part = |from: usize, to: usize| number(digits.get(from..to.min(digits.len())).unwrap_or_default());
+    let hours = part(0, 2);
+    if hours >= 24 {
+        return Err(format!("there is no offset of {hours} hours"));
+    }
+    let fraction = (digits.len()..12).fold(part(6, 12), |fraction, _| fraction * 10);
+    let microseconds = ((hours * 60 + part(2, 4)) * 60 + part(4, 6)) * 1_000_000 + fraction;
+    Ok(if text.first() == Some(&'-') { -microseconds } else { microseconds })
 }

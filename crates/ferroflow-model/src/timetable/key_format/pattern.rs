@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::search::{Step, first_way};
 use super::strptime::KeyMismatch;
 
 /// One piece of a pattern.
@@ -39,66 +40,19 @@ impl Pattern {
     }
 
     /// Matches the beginning of a key, and says what each directive found and where the match ended.
-    ///
-    /// The choices and their order are those of Python's regular expressions: the first way through wins. As a
-    /// piece asks for nothing before it, no place is tried a second time, so that no format and key take long.
     pub(super) fn find(&self, key: &[char]) -> Option<(Found, usize)> {
-        let mut tried = HashSet::new();
-        let mut choices: Vec<Choice> = Vec::new();
-        let (mut piece, mut place) = (0, 0);
-        loop {
-            let Some(current) = self.0.get(piece) else {
-                return Some((self.found(&choices, key), place));
-            };
-            let rest = &key[place..];
-            let matched = match current {
-                Piece::Literal(c) => rest.first().is_some_and(|other| same(*c, *other)),
-                ambiguous => {
-                    if tried.insert((piece, place)) {
-                        let mut lengths = lengths(*ambiguous, rest);
-                        lengths.reverse();
-                        choices.push(Choice { piece, place, lengths, length: 0 });
-                    }
-                    false
-                }
-            };
-            if matched {
-                (piece, place) = (piece + 1, place + 1);
-            } else {
-                (piece, place) = next(&mut choices)?;
-            }
-        }
-    }
-
-    fn found(&self, choices: &[Choice], key: &[char]) -> Found {
-        let fields = choices.iter().filter_map(|choice| match self.0.get(choice.piece) {
-            Some(Piece::Field(directive)) => {
-                Some((*directive, key[choice.place..choice.place + choice.length].to_vec()))
+        let step = |piece: usize, rest: &[char]| match self.0[piece] {
+            Piece::Literal(c) => Step::One(rest.first().is_some_and(|other| same(c, *other))),
+            ambiguous => Step::Lengths(lengths(ambiguous, rest)),
+        };
+        let (choices, end) = first_way(self.0.len(), key, step, |_| true)?;
+        let fields = choices.iter().filter_map(|choice| match self.0[choice.piece] {
+            Piece::Field(directive) => {
+                Some((directive, key[choice.place..choice.place + choice.length].to_vec()))
             }
             _ => None,
         });
-        fields.collect()
-    }
-}
-
-/// A place where a piece could match several lengths.
-struct Choice {
-    piece: usize,
-    place: usize,
-    /// Lengths not tried yet, the best last.
-    lengths: Vec<usize>,
-    length: usize,
-}
-
-/// The next thing to try; `None` if nothing is left.
-fn next(choices: &mut Vec<Choice>) -> Option<(usize, usize)> {
-    loop {
-        let choice = choices.last_mut()?;
-        if let Some(length) = choice.lengths.pop() {
-            choice.length = length;
-            return Some((choice.piece + 1, choice.place + length));
-        }
-        choices.pop();
+        Some((fields.collect(), end))
     }
 }
 
@@ -228,7 +182,7 @@ fn is_space(c: char) -> bool {
 }
 
 /// The value of a decimal digit of any script, which Python's `\d` and `int` take.
-pub(super) fn digit(c: char) -> Option<u32> {
+pub(crate) fn digit(c: char) -> Option<u32> {
     /// Where the digits of a script begin.
     const ZEROS: [u32; 66] = [
         0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6,

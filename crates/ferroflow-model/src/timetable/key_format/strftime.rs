@@ -1,36 +1,35 @@
 //! Python's `datetime.strftime` on Linux: Python's own directives, then glibc's with flags and widths.
 
-use jiff::Zoned;
 use jiff::civil::DateTime;
-use jiff::tz::Offset;
 
 use crate::timetable::calendar_names::{MONTHS, WEEKDAYS};
+use crate::timetable::local_time::{LocalTime, offset_text};
 
-/// Writes an instant as `datetime.strftime` does in the C locale of a process whose own zone is UTC.
+/// Writes a time as `datetime.strftime` does in the C locale of a process whose own zone is UTC.
 ///
 /// A text that would be much longer than its format comes out empty, as it does there.
-pub(crate) fn format(at: &Zoned, format: &str) -> String {
+pub(crate) fn format(at: &LocalTime<'_>, format: &str) -> String {
     // A C string ends at its first null.
     let format = format.split('\0').next().unwrap_or_default();
     let format = python_directives(at, format);
     let mut output = Output { text: String::new(), room: room(&format) };
-    let daylight_saving = at.time_zone().to_offset_info(at.timestamp()).dst().is_dst();
-    match write(&mut output, Moment { clock: at.datetime(), daylight_saving }, &format) {
+    let moment = Moment { clock: at.wall, daylight_saving: at.is_daylight_saving() };
+    match write(&mut output, moment, &format) {
         Some(()) => output.text,
         None => String::new(),
     }
 }
 
 /// Replaces what Python writes itself: `%f`, `%z` and `%Z`, which only count without flags.
-fn python_directives(at: &Zoned, format: &str) -> String {
+fn python_directives(at: &LocalTime<'_>, format: &str) -> String {
     let mut replaced = String::with_capacity(format.len());
     let mut chars = format.chars();
     while let Some(c) = chars.next() {
         let directive = if c == '%' { chars.next() } else { None };
         let text = match directive {
-            Some('f') => format!("{:06}", at.subsec_nanosecond() / 1000),
-            Some('z') => offset(at.offset()),
-            Some('Z') => zone_name(at).replace('%', "%%"),
+            Some('f') => format!("{:06}", at.wall.subsec_nanosecond() / 1000),
+            Some('z') => at.utc_offset().map(|offset| offset_text(offset, "")).unwrap_or_default(),
+            Some('Z') => at.zone_name().replace('%', "%%"),
             other => {
                 replaced.push(c);
                 replaced.extend(other);
@@ -40,27 +39,6 @@ fn python_directives(at: &Zoned, format: &str) -> String {
         replaced.push_str(&text);
     }
     replaced
-}
-
-fn offset(offset: Offset) -> String {
-    let seconds = offset.seconds();
-    let sign = if seconds < 0 { '-' } else { '+' };
-    let (seconds, minutes) = (seconds.abs() % 60, seconds.abs() / 60);
-    let text = format!("{sign}{:02}{:02}", minutes / 60, minutes % 60);
-    if seconds == 0 { text } else { format!("{text}{seconds:02}") }
-}
-
-/// The zone's abbreviation at the time; pendulum calls a fixed offset `+05:30`.
-fn zone_name(at: &Zoned) -> String {
-    let zone = at.time_zone();
-    match zone.to_fixed_offset() {
-        Ok(offset) if zone.iana_name().is_none() => {
-            let minutes = offset.seconds().abs() / 60;
-            let sign = if offset.seconds() < 0 { '-' } else { '+' };
-            format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
-        }
-        _ => zone.to_offset_info(at.timestamp()).abbreviation().to_owned(),
-    }
 }
 
 /// How many characters Python makes room for: it doubles a buffer until the text fits or the buffer is 256 times
@@ -74,7 +52,7 @@ fn room(format: &str) -> usize {
     room - 1
 }
 
-/// What the C library is told of an instant.
+/// What the C library is told of a time.
 #[derive(Clone, Copy)]
 struct Moment {
     clock: DateTime,
@@ -305,14 +283,19 @@ fn uppercase(c: char) -> char {
 #[cfg(test)]
 mod tests {
     use jiff::civil::date;
-    use jiff::tz::TimeZone;
 
     use super::*;
+    use crate::timetable::Zone;
+    use crate::timetable::local_time::Place;
+
+    fn time(wall: DateTime, zone: &Zone) -> LocalTime<'_> {
+        LocalTime { wall, place: Place::Nowhere }.into_zone(zone).unwrap()
+    }
 
     #[test]
     fn keys_are_written_as_python_writes_them() {
-        let zone = TimeZone::posix("EST5EDT,M3.2.0,M11.1.0").unwrap();
-        let at = date(2024, 3, 5).at(4, 7, 9, 12_000).to_zoned(zone).unwrap();
+        let zone = Zone::named("America/New_York").unwrap();
+        let at = time(date(2024, 3, 5).at(4, 7, 9, 12_000), &zone);
         for (directives, expected) in [
             ("%Y-%m-%dT%H:%M:%S", "2024-03-05T04:07:09"),
             ("%a %A %b %B %h", "Tue Tuesday Mar March Mar"),
@@ -345,20 +328,27 @@ mod tests {
     #[test]
     fn zones_and_early_years() {
         let noon = |year: i16| date(year, 7, 1).at(12, 0, 0, 0);
-        let written = |at: DateTime, zone: TimeZone, text| format(&at.to_zoned(zone).unwrap(), text);
-        let new_york = TimeZone::posix("EST5EDT,M3.2.0,M11.1.0").unwrap();
-        let offset = |seconds| TimeZone::fixed(Offset::from_seconds(seconds).unwrap());
-        assert_eq!(written(noon(7), TimeZone::UTC, "%Y-%m-%d %C %G"), "7-07-01 0 7");
-        assert_eq!(written(noon(2024), TimeZone::UTC, "%Z %z"), "UTC +0000");
+        let written = |at: DateTime, zone: Zone, text| format(&time(at, &zone), text);
+        let new_york = Zone::named("America/New_York").unwrap();
+        let offset = |seconds| Zone::fixed(seconds).unwrap();
+        assert_eq!(written(noon(7), Zone::UTC, "%Y-%m-%d %C %G"), "7-07-01 0 7");
+        assert_eq!(written(noon(2024), Zone::UTC, "%Z %z"), "UTC +0000");
         assert_eq!(written(noon(2024), offset(-12_600), "%Z %z"), "-03:30 -0330");
         assert_eq!(written(noon(1950), offset(-2670), "%z"), "-004430");
         // An hour less than the wall clock in UTC: the C library corrects for daylight saving time.
         assert_eq!(written(noon(2024), new_york, "%Z %s"), "EDT 1719831600");
+        let nowhere = LocalTime { wall: noon(2024), place: Place::Nowhere };
+        assert_eq!(format(&nowhere, "%H%z|%Z|%s"), "12||1719835200");
+        let somewhere =
+            |microseconds| LocalTime { wall: noon(2024), place: Place::Offset { microseconds, name: None } };
+        assert_eq!(format(&somewhere(-12_600_000_000), "%Z %z"), "UTC-03:30 -0330");
+        assert_eq!(format(&somewhere(1_500_000), "%Z %z"), "UTC+00:00:01.500000 +000001.500000");
+        assert_eq!(format(&somewhere(0), "%Z %z"), "UTC +0000");
     }
 
     #[test]
     fn what_is_far_too_long_is_not_written() {
-        let at = date(2024, 3, 5).at(0, 0, 0, 0).to_zoned(TimeZone::UTC).unwrap();
+        let at = LocalTime { wall: date(2024, 3, 5).at(0, 0, 0, 0), place: Place::Nowhere };
         assert_eq!(format(&at, "%2047d").len(), 2047);
         assert_eq!(format(&at, "%2048d"), "");
         assert_eq!(format(&at, "%99999999999999999999999d"), "");

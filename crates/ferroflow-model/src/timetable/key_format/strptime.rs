@@ -1,9 +1,8 @@
 //! Python's `datetime.strptime` in the C locale.
 
-use jiff::civil::DateTime;
-
 use super::fields::Fields;
 use super::pattern::Pattern;
+use crate::timetable::local_time::LocalTime;
 
 /// Why a key cannot be read by a format.
 ///
@@ -55,8 +54,9 @@ pub enum KeyMismatch {
     Offset,
 }
 
-/// Reads a key by a format. What the format does not have is taken from 1900-01-01 00:00:00.
-pub(crate) fn parse(key: &str, format: &str) -> Result<DateTime, KeyMismatch> {
+/// Reads a key by a format. What the format does not have is taken from 1900-01-01 00:00:00. The time hangs
+/// somewhere only if the key says how far ahead of UTC.
+pub(crate) fn parse(key: &str, format: &str) -> Result<LocalTime<'static>, KeyMismatch> {
     let pattern = Pattern::of(format)?;
     let characters: Vec<char> = key.chars().collect();
     let Some((found, end)) = pattern.find(&characters) else {
@@ -68,8 +68,7 @@ pub(crate) fn parse(key: &str, format: &str) -> Result<DateTime, KeyMismatch> {
     }
     let no_such_time = |reason| KeyMismatch::NoSuchTime { key: key.to_owned(), reason };
     let fields = Fields::of(&found).map_err(no_such_time)?;
-    let datetime = fields.datetime().map_err(no_such_time)?;
-    if fields.has_offset { Err(KeyMismatch::Offset) } else { Ok(datetime) }
+    Ok(LocalTime { wall: fields.datetime().map_err(no_such_time)?, place: fields.place() })
 }
 
 #[cfg(test)]
@@ -101,7 +100,7 @@ mod tests {
             ("02-29 100", "%m-%d %j", "1900-04-09T00:00:00"),
             ("", "", "1900-01-01T00:00:00"),
         ] {
-            assert_eq!(parse(key, directives).unwrap().to_string(), expected, "{key} by {directives}");
+            assert_eq!(parse(key, directives).unwrap().wall.to_string(), expected, "{key} by {directives}");
         }
     }
 
@@ -140,8 +139,20 @@ mod tests {
     fn some_formats_fit_no_key() {
         assert_eq!(parse("1 1", "%d %d"), Err(KeyMismatch::RepeatedDirective { directive: 'd' }));
         assert_eq!(parse("1", "%d %c"), Err(KeyMismatch::RepeatedDirective { directive: 'd' }));
-        assert_eq!(parse("2024 +05:30:01.5", "%Y %z"), Err(KeyMismatch::Offset));
-        assert_eq!(parse("Z", "%z"), Err(KeyMismatch::Offset));
+    }
+
+    #[test]
+    fn offsets_are_read_to_the_microsecond() {
+        for (key, directives, expected) in [
+            ("+05:30:01.5", "%z", "1900-01-01T00:00:00+05:30:01.500000"),
+            ("-053001.000002", "%z", "1900-01-01T00:00:00-05:30:01.000002"),
+            ("-23:59", "%z", "1900-01-01T00:00:00-23:59"),
+            ("Z", "%z", "1900-01-01T00:00:00+00:00"),
+            ("gmt", "%Z", "1900-01-01T00:00:00"),
+        ] {
+            assert_eq!(parse(key, directives).unwrap().iso_format(), expected, "{key} by {directives}");
+        }
+        assert_eq!(parse("gmt +0200", "%Z %z").unwrap().zone_name(), "gmt");
     }
 
     #[test]

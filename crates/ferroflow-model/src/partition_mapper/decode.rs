@@ -1,147 +1,13 @@
-//! How the partition keys of an asset become the partition keys of a DAG's runs.
-//!
-//! Only the form is decoded here. Computing keys is for whoever queues runs, and a mapper that is not one of
-//! Airflow's own can only be asked in Python.
+//! From a serialized mapper to a value.
 
 use std::num::NonZeroI32;
 
-use crate::Json;
+use super::output_format::OutputFormat;
+use super::{MAPPERS, MapperKind, PartitionMapper, Period, WAIT_POLICIES, WINDOWS, WaitPolicy, Window};
 use crate::document::{Reader, Value};
-use crate::state::words;
 use crate::timetable::Zone;
 
-/// A partition mapper.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartitionMapper {
-    /// What it does.
-    pub kind: MapperKind,
-    /// How many downstream keys one upstream key may give, if that is limited.
-    pub max_downstream_keys: Option<u32>,
-}
-
-/// What a partition mapper does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MapperKind {
-    /// Leaves the key as it is.
-    Identity,
-    /// Refuses keys that are not among these.
-    AllowedKeys(Vec<String>),
-    /// Gives one key, whatever came in.
-    FixedKey(String),
-    /// Takes the key for a time and gives the start of the period around it.
-    StartOf {
-        /// The period.
-        period: Period,
-        /// Where times without an offset are.
-        timezone: Zone,
-        /// How the upstream key is written, for `strptime`.
-        input_format: String,
-        /// How the downstream key is written, for `strftime`.
-        output_format: String,
-    },
-    /// One mapper after the other.
-    Chain(Vec<PartitionMapper>),
-    /// One mapper for each segment of a key.
-    Product {
-        /// The mappers, in the order of the segments.
-        mappers: Vec<PartitionMapper>,
-        /// What stands between the segments.
-        delimiter: String,
-    },
-    /// Many upstream keys are one downstream key.
-    Rollup {
-        /// Gives the downstream key.
-        upstream: Box<PartitionMapper>,
-        /// Which upstream keys belong to it.
-        window: Window,
-        /// How many of them must be there.
-        wait: WaitPolicy,
-    },
-    /// One upstream key is many downstream keys.
-    FanOut {
-        /// Gives the period.
-        upstream: Box<PartitionMapper>,
-        /// What the period is made of.
-        window: Window,
-        /// Writes the downstream keys.
-        downstream: Box<PartitionMapper>,
-    },
-    /// A class of somebody's own.
-    Custom {
-        /// Its import path.
-        class: String,
-        /// What it serialized to.
-        data: Json,
-    },
-}
-
-words! {
-    /// A span of the calendar.
-    Period, "period":
-    /// An hour.
-    Hour = "Hour",
-    /// A day.
-    Day = "Day",
-    /// A week.
-    Week = "Week",
-    /// A month.
-    Month = "Month",
-    /// Three months.
-    Quarter = "Quarter",
-    /// A year.
-    Year = "Year",
-}
-
-words! {
-    /// On which side of its anchor a window lies.
-    Direction, "direction of a window":
-    /// It ends at the anchor.
-    Backward = "backward",
-    /// It begins at the anchor.
-    Forward = "forward",
-}
-
-/// The upstream keys that make up one downstream period.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Window {
-    /// The parts of a period.
-    Period {
-        /// The period.
-        period: Period,
-        /// Whether it begins or ends at the key.
-        direction: Direction,
-    },
-    /// A fixed set of keys.
-    Segments(Vec<String>),
-    /// A class of somebody's own.
-    Custom {
-        /// Its import path.
-        class: String,
-        /// What it serialized to.
-        data: Json,
-    },
-}
-
-/// When enough of a window is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WaitPolicy {
-    /// When all of it is.
-    All,
-    /// When this many keys are; a negative number says how many may be missing.
-    AtLeast(NonZeroI32),
-}
-
-const MAPPERS: &str = "airflow.partition_mappers.";
-const WINDOWS: &str = "airflow.partition_mappers.window.";
-const WAIT_POLICIES: &str = "airflow.partition_mappers.wait_policy.";
-
 impl PartitionMapper {
-    /// Whether a run has to wait for several upstream keys. Of a class of somebody's own this cannot be known
-    /// here; it counts as one that does not wait.
-    pub fn is_rollup(&self) -> bool {
-        matches!(self.kind, MapperKind::Rollup { .. })
-    }
-
     pub(crate) fn read<'v>(reader: &mut Reader<'v>, value: &'v Value<'v>) -> Option<Self> {
         let (class, data) = class_and_data(reader, value)?;
         let max_downstream_keys = reader.optional(data, "max_downstream_keys", |reader, value| {
@@ -214,7 +80,15 @@ fn read_start_of<'v>(reader: &mut Reader<'v>, period: Period, data: &'v Value<'v
         Some(value) => reader.within("timezone", |reader| Zone::read(reader, value)),
     };
     let input_format = reader.required(data, "input_format", Reader::text);
-    let output_format = reader.required(data, "output_format", Reader::text);
+    let output_format = reader.required(data, "output_format", |reader, value| {
+        let text = reader.text(value)?;
+        // Airflow takes one that is empty for one that was not given.
+        let text = if text.is_empty() { period.default_output_format() } else { text };
+        if period.has_placeholders() {
+            OutputFormat::of(text, period).map_err(|problem| reader.problem(problem)).ok()?;
+        }
+        Some(text)
+    });
     Some(MapperKind::StartOf {
         period,
         timezone: timezone?,
@@ -331,6 +205,3 @@ fn non_empty<'v>(reader: &mut Reader<'v>, value: &'v Value<'v>) -> Option<String
     }
     Some(text.to_owned())
 }
-
-#[cfg(test)]
-mod tests;
