@@ -13,6 +13,7 @@ pub mod outcome;
 pub mod partition_mapper;
 pub mod readiness;
 pub mod retry;
+pub mod runs;
 pub mod state;
 pub mod state_machine;
 pub mod timetable;
