@@ -3,6 +3,7 @@
 //! This crate is pure: no runtime, no database, no clock, no file, no environment. A decision is a function
 //! of a snapshot and `now`; whoever calls it loads the snapshot and applies the answer.
 
+pub mod admission;
 pub mod asset;
 pub mod dag;
 pub mod document;
