@@ -244,6 +244,8 @@ flags! {
     CanSkipDownstream = "_can_skip_downstream",
     /// It waits for something, and may ask to be looked at again later.
     IsSensor = "_is_sensor",
+    /// Being a sensor, it does ask so, and takes no slot meanwhile.
+    Reschedules = "reschedule",
 }
 
 /// The flags of a task.

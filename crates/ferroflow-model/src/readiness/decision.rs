@@ -53,11 +53,15 @@ pub enum Action {
     BecomeFirst {
         /// The task.
         task: TaskIndex,
+        /// The state that it is in.
+        state: Option<TaskState>,
     },
     /// The instance without map index is deleted.
     Delete {
         /// The task.
         task: TaskIndex,
+        /// The state that it is in.
+        state: Option<TaskState>,
     },
     /// Instances are created.
     Create {
@@ -79,14 +83,12 @@ pub enum Action {
         /// Whether this begins a new try.
         is_new_try: bool,
     },
-    /// It is ready, there is nothing to run, and it has succeeded at once.
+    /// It is ready, there is nothing to run, and it has succeeded at once: by a new try, whatever it leaves.
     Succeed {
         /// The instance.
         instance: InstanceRef,
         /// The state that it leaves.
         from: Option<TaskState>,
-        /// Whether this begins a new try.
-        is_new_try: bool,
     },
     /// It is ready, and begins with its trigger.
     Defer {

@@ -8,6 +8,7 @@ use super::rule::{Judgement, judge, judge_setups};
 use super::run::Run;
 use crate::dag::{Flag, TaskIndex, TriggerRule};
 use crate::id::NOT_MAPPED;
+use crate::retry::{is_over, over_at};
 use crate::state::TaskState;
 
 /// What came of looking at an instance, leaving aside what only time decides.
@@ -47,12 +48,15 @@ impl Run {
         Verdict { settles, is_met, by_upstream }
     }
 
-    /// Until when an instance has to wait for nothing but time.
+    /// The first instant at which an instance has to wait for nothing but time no more, if that is to come.
     pub(super) fn blocked_until(&self, task: TaskIndex, cell: &Cell, now: Timestamp) -> Option<Timestamp> {
+        let definition = &self.plan.dag()[task];
+        // Of a mapped sensor nobody knows whether it asks to be looked at again.
+        let may_reschedule = definition.is(Flag::Reschedules) || cell.map_index >= 0;
         match cell.state {
-            Some(TaskState::UpForRetry) => cell.due.filter(|due| *due >= now),
+            Some(TaskState::UpForRetry) => cell.due.filter(|due| !is_over(*due, now)).map(over_at),
             Some(TaskState::UpForReschedule) => cell.due.filter(|due| *due > now),
-            None if self.plan.dag()[task].is(Flag::IsSensor) => cell.due.filter(|due| *due > now),
+            None if definition.is(Flag::IsSensor) && may_reschedule => cell.due.filter(|due| *due > now),
             _ => None,
         }
     }

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 
 use super::decision::{Action, Decision, InstanceRef, RunVerdict, WhenReady};
 use super::evaluate::Verdict;
-use super::instances::Cell;
+use super::instances::{Cell, Turn};
 use super::run::Run;
 use super::work::EVERY_INDEX;
 use crate::dag::{Flag, Task, TaskIndex};
-use crate::state::TaskState;
+use crate::state::{TaskState, is_unfinished};
 
 /// What has come up in the examination under way.
 pub(super) struct Pass {
@@ -31,20 +31,22 @@ pub(super) struct Pass {
     pub(super) uncounted: Vec<InstanceRef>,
     /// How many of those that were unfinished at the beginning are finished.
     pub(super) finished: u32,
-    /// Those that were removed before their turn.
-    pub(super) without_turn: Vec<InstanceRef>,
-    /// How many new ones failed at once, of the tasks that tell how the run ended.
-    failed_new_leaves: u32,
+    /// Those whose turn is not the usual one.
+    pub(super) out_of_turn: Vec<InstanceRef>,
 }
 
 impl Run {
     /// Decides what happens next, and moves on to it.
     pub fn examine(&mut self, now: Timestamp, when_ready: WhenReady) -> Decision {
-        if self.times_out_at().is_some_and(|end| end < now) {
-            return self.time_out();
-        }
-        if let Some(date) = self.facts.logical_date.filter(|date| *date > now) {
-            return Decision { actions: Vec::new(), run: RunVerdict::NotBefore(date) };
+        // While its DAG is paused, a run does not time out, and its date is not looked at.
+        if when_ready == WhenReady::Schedule {
+            if self.times_out_at().is_some_and(|end| end < now) {
+                return self.time_out();
+            }
+            if let Some(date) = self.facts.logical_date.filter(|date| *date > now) {
+                self.is_at_rest = false;
+                return Decision { actions: Vec::new(), run: RunVerdict::NotBefore(date) };
+            }
         }
         let unfinished = self.totals.unfinished;
         let mut pass = Pass {
@@ -58,25 +60,21 @@ impl Run {
             revised: HashSet::default(),
             uncounted: Vec::new(),
             finished: 0,
-            without_turn: Vec::new(),
-            failed_new_leaves: 0,
+            out_of_turn: Vec::new(),
         };
         self.look_at_marked(&mut pass);
-        for InstanceRef { task, map_index } in std::mem::take(&mut pass.without_turn) {
-            self.change(task, map_index, |cell| cell.lost_its_turn = false);
+        for InstanceRef { task, map_index } in std::mem::take(&mut pass.out_of_turn) {
+            self.change(task, map_index, |cell| cell.turn = Turn::Usual);
         }
         let run = self.verdict_of_run(&mut pass, unfinished);
         match when_ready {
             WhenReady::Schedule => self.schedule(&mut pass),
-            WhenReady::Leave => {
-                for InstanceRef { task, map_index } in &pass.ready {
-                    self.mark(*task, *map_index);
-                }
-            }
+            WhenReady::Leave => self.held = pass.ready,
         }
         for InstanceRef { task, map_index } in &pass.uncounted {
             self.recount(*task, *map_index);
         }
+        self.is_at_rest = pass.actions.is_empty();
         Decision { actions: pass.actions, run }
     }
 
@@ -86,13 +84,8 @@ impl Run {
         self.facts.start_date?.checked_add(self.facts.timeout?).ok()
     }
 
-    /// Whether an examination at this time could decide anything: something has changed, or is due.
-    pub fn needs_examination(&self, now: Timestamp) -> bool {
-        !self.work.is_empty() || self.next_due().is_some_and(|due| due <= now)
-    }
-
     fn time_out(&mut self) -> Decision {
-        let unfinished: Vec<_> = self.instances().filter(|instance| !is_finished(instance.state)).collect();
+        let unfinished: Vec<_> = self.instances().filter(|instance| is_unfinished(instance.state)).collect();
         let mut actions = Vec::with_capacity(unfinished.len());
         for instance in unfinished {
             let (task, map_index) = (instance.task, instance.map_index);
@@ -105,6 +98,9 @@ impl Run {
 
     fn look_at_marked(&mut self, pass: &mut Pass) {
         let plan = Arc::clone(&self.plan);
+        for InstanceRef { task, map_index } in std::mem::take(&mut self.held) {
+            self.mark(task, map_index);
+        }
         while let Some((due, rank, map_index)) =
             self.timers.first().copied().filter(|(due, ..)| *due <= pass.now)
         {
@@ -117,7 +113,7 @@ impl Run {
             if map_index == EVERY_INDEX {
                 self.look_at_all(pass, task);
             } else {
-                self.look_at(pass, InstanceRef { task, map_index }, false);
+                self.look_at_in_turn(pass, InstanceRef { task, map_index });
             }
         }
         let mut place = 0;
@@ -134,25 +130,33 @@ impl Run {
         let cells = self.tasks[task.position()].instances.as_slice();
         if let [cell] = cells {
             let map_index = cell.map_index;
-            self.look_at(pass, InstanceRef { task, map_index }, false);
+            self.look_at_in_turn(pass, InstanceRef { task, map_index });
             return;
         }
         let unfinished = cells.iter().filter(|cell| cell.is_unfinished());
         let indexes: Vec<i32> = unfinished.map(|cell| cell.map_index).collect();
         for map_index in indexes {
-            self.look_at(pass, InstanceRef { task, map_index }, false);
+            self.look_at_in_turn(pass, InstanceRef { task, map_index });
+        }
+    }
+
+    fn look_at_in_turn(&mut self, pass: &mut Pass, instance: InstanceRef) {
+        let cell = self.tasks[instance.task.position()].instances.get(instance.map_index);
+        if cell.is_some_and(|cell| cell.turn != Turn::Later) {
+            self.look_at(pass, instance, false);
         }
     }
 
     fn look_at(&mut self, pass: &mut Pass, instance: InstanceRef, is_new: bool) {
         let InstanceRef { task, map_index } = instance;
         let Some(cell) = self.tasks[task.position()].instances.get(map_index).copied() else { return };
-        if !cell.is_unfinished() && !cell.lost_its_turn {
+        let was_removed = cell.turn == Turn::AfterRemoval;
+        if !cell.is_unfinished() && !was_removed {
             return;
         }
         let verdict = self.verdict(task, map_index, |_| {});
-        let is_candidate = cell.is_candidate() || cell.lost_its_turn;
-        self.remember(instance, &cell, verdict, is_candidate);
+        let is_candidate = cell.is_candidate() || was_removed;
+        self.remember(instance, &cell, verdict);
         if !is_candidate {
             return;
         }
@@ -160,18 +164,18 @@ impl Run {
             self.settle(pass, instance, to, is_new);
             pass.has_removed_ready |= verdict.is_met;
             pass.has_changed |= !verdict.is_met;
-        } else if verdict.is_met && !cell.lost_its_turn {
+        } else if verdict.is_met {
             match self.blocked_until(task, &cell, pass.now) {
-                Some(due) => {
-                    self.timers.insert((due, self.plan.task(task).rank, map_index));
+                Some(until) => {
+                    self.timers.insert((until, self.plan.task(task).rank, map_index));
                 }
                 None => self.make_ready(pass, instance),
             }
         }
     }
 
-    fn remember(&mut self, instance: InstanceRef, cell: &Cell, verdict: Verdict, is_candidate: bool) {
-        let would_settle = !is_candidate && verdict.settles.is_some();
+    fn remember(&mut self, instance: InstanceRef, cell: &Cell, verdict: Verdict) {
+        let would_settle = verdict.settles.is_some();
         if (verdict.is_met, would_settle) != (cell.is_met, cell.would_settle) {
             self.change(instance.task, instance.map_index, |cell| {
                 cell.is_met = verdict.is_met;
@@ -208,19 +212,17 @@ impl Run {
         self.change(task, map_index, |cell| cell.state = Some(to));
         pass.actions.push(Action::Settle { instance, from, to });
         pass.uncounted.push(instance);
-        if is_new {
-            let is_failed = matches!(to, TaskState::Failed | TaskState::UpstreamFailed);
-            pass.failed_new_leaves += u32::from(is_failed && self.plan.task(task).is_leaf);
-        } else if !is_finished(from) {
-            pass.finished += 1;
-        }
+        pass.finished += u32::from(!is_new && is_unfinished(from));
     }
 
-    /// Whether the run is over, judged by the instances that were there when the examination began. Unless one of
-    /// them became several, those that were unfinished then count as unfinished.
+    /// Whether the run is over. Those that were unfinished when the examination began count as unfinished, unless
+    /// one of them became several; then those count that are, the new ones too.
     fn verdict_of_run(&mut self, pass: &mut Pass, unfinished: u32) -> RunVerdict {
-        let mut unfinished =
-            if pass.has_expanded { unfinished.saturating_sub(pass.finished) } else { unfinished };
+        let mut unfinished = if pass.has_expanded {
+            self.totals.unfinished.max(unfinished.saturating_sub(pass.finished))
+        } else {
+            unfinished
+        };
         let is_quiet =
             pass.ready.is_empty() && !pass.has_changed && !pass.has_expanded && !pass.has_removed_ready;
         let mut is_deadlocked = false;
@@ -232,16 +234,12 @@ impl Run {
         }
         if unfinished > 0 {
             return if is_deadlocked {
-                RunVerdict::Deadlocked { blocked: self.first_blocked() }
+                RunVerdict::Deadlocked { blocked: self.first_blocked(pass) }
             } else {
                 RunVerdict::Running
             };
         }
-        if self.totals.failed_leaves > pass.failed_new_leaves {
-            RunVerdict::TasksFailed
-        } else {
-            RunVerdict::Success
-        }
+        if self.totals.failed_leaves > 0 { RunVerdict::TasksFailed } else { RunVerdict::Success }
     }
 
     /// Whether anything unfinished can run, now or when its time comes. Those on their way are asked too, in order,
@@ -250,7 +248,7 @@ impl Run {
         if self.totals.would_settle == 0 {
             return self.totals.met > 0;
         }
-        let unfinished: Vec<_> = self.instances().filter(|instance| !is_finished(instance.state)).collect();
+        let unfinished: Vec<_> = self.instances().filter(|instance| is_unfinished(instance.state)).collect();
         for instance in unfinished {
             let (task, map_index) = (instance.task, instance.map_index);
             let verdict = self.verdict(task, map_index, |_| {});
@@ -265,13 +263,19 @@ impl Run {
         false
     }
 
-    fn first_blocked(&self) -> Option<InstanceRef> {
+    /// One that the word of a branch has just settled counts as unfinished.
+    fn first_blocked(&self, pass: &Pass) -> Option<InstanceRef> {
         let has_finished = |task: &TaskIndex| self.tasks[task.position()].finished.done() > 0;
         let graph = self.plan.dag().graph();
         self.instances()
-            .filter(|instance| !is_finished(instance.state))
+            .map(|instance| {
+                (InstanceRef { task: instance.task, map_index: instance.map_index }, instance.state)
+            })
+            .filter(|(instance, state)| {
+                is_unfinished(*state) || (!pass.has_changed && pass.uncounted.contains(instance))
+            })
+            .map(|(instance, _)| instance)
             .find(|instance| graph.upstream(instance.task).iter().any(has_finished))
-            .map(|instance| InstanceRef { task: instance.task, map_index: instance.map_index })
     }
 
     fn schedule(&mut self, pass: &mut Pass) {
@@ -285,7 +289,7 @@ impl Run {
             let is_new_try = from != Some(TaskState::UpForReschedule);
             let definition = &self.plan.dag()[task];
             let (to, action) = if does_nothing(definition) {
-                (TaskState::Success, Action::Succeed { instance, from, is_new_try })
+                (TaskState::Success, Action::Succeed { instance, from })
             } else if begins_with_trigger(definition) {
                 (TaskState::Deferred, Action::Defer { instance, from, is_new_try })
             } else {
@@ -301,10 +305,6 @@ impl Run {
     }
 }
 
-fn is_finished(state: Option<TaskState>) -> bool {
-    state.is_some_and(TaskState::is_finished)
-}
-
 /// Whether a task needs no worker: nobody would notice that it ran.
 fn does_nothing(task: &Task) -> bool {
     let details = task.details();
@@ -315,7 +315,7 @@ fn does_nothing(task: &Task) -> bool {
         && details.outlets.is_empty()
 }
 
-/// Mapped tasks cannot: their trigger could depend on the map index.
+/// Whether a task begins with a trigger. Every instance of a mapped one has the same.
 fn begins_with_trigger(task: &Task) -> bool {
-    task.is(Flag::StartFromTrigger) && task.details().start_trigger.is_some() && !task.is_mapped()
+    task.is(Flag::StartFromTrigger) && task.details().start_trigger.is_some()
 }

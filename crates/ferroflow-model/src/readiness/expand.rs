@@ -2,7 +2,7 @@
 
 use super::decision::{Action, InstanceRef};
 use super::examine::Pass;
-use super::instances::Cell;
+use super::instances::{Cell, Turn};
 use super::length::Length;
 use super::run::Run;
 use crate::dag::TaskIndex;
@@ -73,13 +73,15 @@ impl Run {
         let Some(unexpanded) = instances.remove(NOT_MAPPED) else { return };
         let last = instances.as_slice().last().map(|cell| cell.map_index);
         if instances.get(0).is_none() {
-            instances.insert(Cell { map_index: 0, ..unexpanded });
-            pass.actions.push(Action::BecomeFirst { task });
+            instances.push(Cell { map_index: 0, turn: Turn::Later, ..unexpanded });
+            instances.sort();
+            pass.out_of_turn.push(InstanceRef { task, map_index: 0 });
+            pass.actions.push(Action::BecomeFirst { task, state: unexpanded.state });
             pass.made.push((InstanceRef { task, map_index: 0 }, false));
             self.change_number(task, 0);
         } else {
             self.count(task, &unexpanded, u32::wrapping_sub);
-            pass.actions.push(Action::Delete { task });
+            pass.actions.push(Action::Delete { task, state: unexpanded.state });
             self.change_number(task, -1);
         }
         self.mark_mapped(task);
@@ -93,13 +95,14 @@ impl Run {
 
     fn create(&mut self, pass: &mut Pass, task: TaskIndex, first: i32, end: i32, state: Option<TaskState>) {
         for map_index in first..end {
-            let cell = Cell::new(map_index, state, None);
+            let cell = Cell { turn: Turn::Later, ..Cell::new(map_index, state, None) };
+            pass.out_of_turn.push(InstanceRef { task, map_index });
             self.count(task, &cell, u32::wrapping_add);
-            self.tasks[task.position()].instances.insert(cell);
+            self.tasks[task.position()].instances.push(cell);
         }
+        self.tasks[task.position()].instances.sort();
         pass.actions.push(Action::Create { task, first, end, state });
         self.change_number(task, end - first);
-        self.mark_mapped(task);
     }
 
     /// Those with an index that there is no input for are removed.
@@ -118,11 +121,9 @@ impl Run {
         for cell in stale {
             let map_index = cell.map_index;
             self.overwrite(pass, InstanceRef { task, map_index }, TaskState::Removed);
-            if cell.is_candidate() && map_index < at {
-                pass.has_changed = true;
-            } else if cell.is_candidate() && map_index > at {
-                self.change(task, map_index, |cell| cell.lost_its_turn = true);
-                pass.without_turn.push(InstanceRef { task, map_index });
+            if cell.is_candidate() && map_index > at {
+                self.change(task, map_index, |cell| cell.turn = Turn::AfterRemoval);
+                pass.out_of_turn.push(InstanceRef { task, map_index });
             }
         }
     }
@@ -135,7 +136,12 @@ impl Run {
         }
         self.change(task, map_index, |cell| cell.state = Some(to));
         pass.actions.push(Action::Overwrite { instance, from: cell.state, to });
-        pass.uncounted.push(instance);
+        if cell.counted.is_some() {
+            // It was finished when the examination began, and those looked at later see that it is removed.
+            self.recount(task, map_index);
+        } else {
+            pass.uncounted.push(instance);
+        }
         pass.finished += u32::from(cell.is_unfinished());
     }
 }

@@ -47,6 +47,8 @@ pub enum Unmet {
     RetryDue(Timestamp),
     /// It asked to be looked at again at this time.
     RescheduleDue(Timestamp),
+    /// Its run is about a time that has not come yet.
+    RunNotBefore(Timestamp),
 }
 
 /// In which way the run before keeps a task from running.
@@ -71,7 +73,7 @@ pub enum PastUnmet {
 pub enum Waiting {
     /// It waits for these.
     For(Vec<Unmet>),
-    /// Nothing keeps it from being scheduled: the next examination does so.
+    /// Nothing keeps it from being scheduled: the next examination does so, unless its DAG is paused.
     ToBeScheduled,
     /// It is past that: this is where it stands.
     OnItsWay(TaskState),
@@ -87,10 +89,11 @@ impl Run {
         }
         let mut unmet = Vec::new();
         self.verdict(task, map_index, |reason| unmet.push(reason));
-        if let Some(due) = self.blocked_until(task, cell, now) {
+        if let Some(due) = cell.due.filter(|_| self.blocked_until(task, cell, now).is_some()) {
             let is_retry = cell.state == Some(TaskState::UpForRetry);
             unmet.push(if is_retry { Unmet::RetryDue(due) } else { Unmet::RescheduleDue(due) });
         }
+        unmet.extend(self.facts.logical_date.filter(|date| *date > now).map(Unmet::RunNotBefore));
         Some(if unmet.is_empty() { Waiting::ToBeScheduled } else { Waiting::For(unmet) })
     }
 }
@@ -126,6 +129,7 @@ impl Unmet {
             ),
             Self::RetryDue(due) => format!("its next try is not due before {due}"),
             Self::RescheduleDue(due) => format!("it asked to be looked at again at {due}"),
+            Self::RunNotBefore(date) => format!("its run is about {date}, which has not come yet"),
         }
     }
 }

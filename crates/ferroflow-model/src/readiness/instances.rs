@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::id::NOT_MAPPED;
-use crate::state::TaskState;
+use crate::state::{TaskState, is_schedulable, is_unfinished};
 
 /// What a run remembers of an instance.
 #[derive(Clone, Copy, Debug)]
@@ -15,34 +15,38 @@ pub(super) struct Cell {
     pub(super) counted: Option<TaskState>,
     /// Whether nothing within the run keeps it from running, as of when it was last looked at.
     pub(super) is_met: bool,
-    /// Whether looking at it would settle it, although it is already on its way.
+    /// Whether looking at it would settle it, which happens to one that is already on its way only if nothing else can
+    /// run.
     pub(super) would_settle: bool,
-    /// It was to be looked at in this examination, but was removed before its turn.
-    pub(super) lost_its_turn: bool,
+    /// When the examination under way looks at it.
+    pub(super) turn: Turn,
     /// When a retry, or the next look of a sensor, is due.
     pub(super) due: Option<Timestamp>,
 }
 
+/// When an examination looks at an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// In its order.
+    Usual,
+    /// In its order, although it was removed before that.
+    AfterRemoval,
+    /// Not with the others: it was made meanwhile.
+    Later,
+}
+
 impl Cell {
     pub(super) fn new(map_index: i32, state: Option<TaskState>, due: Option<Timestamp>) -> Self {
-        Self {
-            map_index,
-            state,
-            counted: None,
-            is_met: false,
-            would_settle: false,
-            lost_its_turn: false,
-            due,
-        }
+        Self { map_index, state, counted: None, is_met: false, would_settle: false, turn: Turn::Usual, due }
     }
 
     pub(super) fn is_unfinished(&self) -> bool {
-        !self.state.is_some_and(TaskState::is_finished)
+        is_unfinished(self.state)
     }
 
     /// Whether it can be scheduled from where it stands.
     pub(super) fn is_candidate(&self) -> bool {
-        matches!(self.state, None | Some(TaskState::UpForRetry | TaskState::UpForReschedule))
+        is_schedulable(self.state)
     }
 }
 
@@ -104,23 +108,26 @@ impl Instances {
         &cells[from..to.max(from)]
     }
 
-    /// Puts an instance in its place. One with the same map index is replaced.
-    pub(super) fn insert(&mut self, cell: Cell) {
+    /// Adds an instance, whose place [`Self::sort`] finds.
+    pub(super) fn push(&mut self, cell: Cell) {
         match self {
             Self::None => *self = Self::One(cell),
-            Self::One(one) if one.map_index == cell.map_index => *one = cell,
-            Self::One(one) => {
-                let mut cells = vec![*one, cell];
-                cells.sort_by_key(|cell| cell.map_index);
-                *self = Self::Many(cells);
-            }
-            Self::Many(cells) if cells.last().is_none_or(|last| last.map_index < cell.map_index) => {
-                cells.push(cell);
-            }
-            Self::Many(cells) => match cells.binary_search_by_key(&cell.map_index, |cell| cell.map_index) {
-                Ok(place) => cells[place] = cell,
-                Err(place) => cells.insert(place, cell),
-            },
+            Self::One(one) => *self = Self::Many(vec![*one, cell]),
+            Self::Many(cells) => cells.push(cell),
+        }
+    }
+
+    /// Puts those that were added in their places. Of two with the same map index the later one stays.
+    pub(super) fn sort(&mut self) {
+        if let Self::Many(cells) = self {
+            cells.sort_by_key(|cell| cell.map_index);
+            cells.dedup_by(|later, earlier| {
+                let is_same = later.map_index == earlier.map_index;
+                if is_same {
+                    *earlier = *later;
+                }
+                is_same
+            });
         }
     }
 

@@ -4,7 +4,8 @@
 //! A [`Plan`] is what follows from the DAG alone; it is made once and shared. A [`Run`] is one run in memory. It is
 //! [loaded](Run::load), told about every change from outside (an instance went to another state, something was
 //! pushed, a branch was taken), and [examined](Run::examine). The [`Decision`] says what to write; the run has then
-//! already moved on to it, so whoever could not write it drops the run and loads it anew.
+//! already moved on to it, so whoever could not write it drops the run and loads it anew; whoever found some rows in
+//! another state than expected tells the run so.
 //!
 //! **Cost.** The examination after loading looks at everything. Later ones look at what the changes since then
 //! can have an effect on. Counts are kept per waiting task, not per instance, and a count that cannot change a
@@ -68,7 +69,9 @@ pub struct Instance {
     pub map_index: i32,
     /// Where it stands.
     pub state: Option<TaskState>,
-    /// If it waits for a retry, the time that must have passed; if it asked to be looked at again, that time.
+    /// If it waits for a retry, the time that [must have passed](crate::retry::is_over):
+    /// [`next_try`](crate::retry::next_try), or `None` if nobody knows when the last try ended, as
+    /// [that wait is over](crate::retry::is_due). If it asked to be looked at again, that time.
     pub due: Option<Timestamp>,
 }
 

@@ -12,9 +12,6 @@ use super::plan::IndexedSource;
 use super::run::Run;
 use crate::dag::{Flag, TaskIndex};
 
-/// Marking more instances than this one by one is dearer than looking at all of them.
-const FEW: i128 = 8;
-
 enum Relevant {
     All,
     Indexes(Range<i128>),
@@ -62,7 +59,7 @@ impl Run {
         }
     }
 
-    /// The map indexes of those who look at this index of a task in the same mapped group, if these are few.
+    /// The map indexes of those who look at this index of a task in the same mapped group, if that is not all.
     pub(super) fn looking_at(
         &self,
         owner: TaskIndex,
@@ -70,7 +67,7 @@ impl Run {
         map_index: i32,
     ) -> Option<Range<i32>> {
         let each = self.number_in_each(owner, source)?;
-        if map_index < 0 || each > FEW {
+        if map_index < 0 {
             return None;
         }
         let part =

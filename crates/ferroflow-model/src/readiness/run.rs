@@ -6,12 +6,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::counts::{Counts, Upstream};
+use super::decision::InstanceRef;
 use super::instances::{Cell, Instances};
 use super::plan::{IndexedSource, Plan};
 use super::work::{EVERY_INDEX, Work};
 use super::{Facts, Instance, Past, Pushed, Skips};
 use crate::dag::{Flag, TaskIndex};
 use crate::id::NOT_MAPPED;
+use crate::retry::over_at;
 use crate::state::TaskState;
 
 /// A run: its instances, what is known about them, and what is left to look at.
@@ -31,6 +33,10 @@ pub struct Run {
     pub(super) work: Work,
     /// When to look again at instances that only wait for time to pass.
     pub(super) timers: BTreeSet<(Timestamp, u32, i32)>,
+    /// Those that were ready while the DAG was paused.
+    pub(super) held: Vec<InstanceRef>,
+    /// Whether the last examination had nothing to do, and nothing has happened since.
+    pub(super) is_at_rest: bool,
 }
 
 /// A task in a run.
@@ -55,6 +61,7 @@ pub(super) struct Totals {
     pub(super) would_settle: u32,
     /// Failed ones of the tasks that tell how the run ended.
     pub(super) failed_leaves: u32,
+    pub(super) removed: u32,
 }
 
 impl Run {
@@ -75,12 +82,17 @@ impl Run {
             totals: Totals::default(),
             work: Work::everything(plan.in_order().len()),
             timers: BTreeSet::new(),
+            held: Vec::new(),
+            is_at_rest: false,
             plan,
         };
         for Instance { task, map_index, state, due } in instances {
             let mut cell = Cell::new(map_index, state, due);
             cell.counted = state.filter(|state| state.is_finished());
-            run.tasks[task.position()].instances.insert(cell);
+            run.tasks[task.position()].instances.push(cell);
+        }
+        for task_run in &mut run.tasks {
+            task_run.instances.sort();
         }
         run.count_everything();
         run
@@ -183,11 +195,22 @@ impl Run {
         }
     }
 
-    /// When an examination will find something to do although nothing has happened: when a retry is due, or the
-    /// run times out.
-    pub fn next_due(&self) -> Option<Timestamp> {
-        let timer = self.timers.first().map(|(due, ..)| *due);
-        timer.into_iter().chain(self.times_out_at()).min()
+    /// When an examination will find something to do although nothing has happened: when a retry is due, the run
+    /// times out, or its time comes.
+    pub fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
+        let time_out = self.times_out_at().map(over_at);
+        let next = match self.facts.logical_date.filter(|date| *date > now) {
+            Some(date) => Some(date),
+            None => self.timers.first().map(|(due, ..)| *due),
+        };
+        time_out.into_iter().chain(next).min()
+    }
+
+    /// Whether an examination at this time could decide anything: the last one did, something has happened since, or
+    /// something is due. What is ready while the DAG is paused is no reason.
+    pub fn needs_examination(&self, now: Timestamp) -> bool {
+        let is_before_its_time = self.facts.logical_date.is_some_and(|date| date > now);
+        (!self.is_at_rest && !is_before_its_time) || self.next_due(now).is_some_and(|due| due <= now)
     }
 
     pub(super) fn unfinished_of(&self, task: TaskIndex) -> u32 {
@@ -203,7 +226,9 @@ impl Run {
         change(cell);
         let new = *cell;
         if let Some(due) = old.due.filter(|_| old.due != new.due) {
-            self.timers.remove(&(due, self.plan.task(task).rank, map_index));
+            let rank = self.plan.task(task).rank;
+            self.timers.remove(&(due, rank, map_index));
+            self.timers.remove(&(over_at(due), rank, map_index));
         }
         self.count(task, &old, u32::wrapping_sub);
         self.count(task, &new, u32::wrapping_add);
@@ -228,13 +253,13 @@ impl Run {
         let plan = Arc::clone(&self.plan);
         let may_skip = plan.dag()[task].is(Flag::CanSkipDownstream) && was_seen != is_seen;
         for owner in plan.dag().graph().downstream(task) {
-            self.feed(owner.position(), *owner, (task, map_index), (old, new));
+            self.feed(&plan, owner.position(), *owner, (task, map_index), (old, new));
             if may_skip {
                 self.mark(*owner, EVERY_INDEX);
             }
         }
         for tally in &plan.task(task).feeds {
-            self.feed(*tally, plan.extra(*tally).owner, (task, map_index), (old, new));
+            self.feed(&plan, *tally, plan.extra(*tally).owner, (task, map_index), (old, new));
         }
     }
 
@@ -261,7 +286,7 @@ impl Run {
         let plan = self.plan.task(task);
         let is_unfinished = cell.is_unfinished();
         let is_parked = matches!(cell.state, Some(TaskState::Deferred | TaskState::AwaitingInput));
-        let is_failed = matches!(cell.state, Some(TaskState::Failed | TaskState::UpstreamFailed));
+        let is_failed = cell.state.is_some_and(TaskState::is_bad_end);
         let change = |number: &mut u32, counts: bool| *number = by(*number, u32::from(counts));
         change(&mut self.tasks[task.position()].unfinished, is_unfinished);
         let totals = &mut self.totals;
@@ -270,6 +295,7 @@ impl Run {
         change(&mut totals.met, is_unfinished && cell.is_met);
         change(&mut totals.would_settle, is_unfinished && cell.would_settle);
         change(&mut totals.failed_leaves, plan.is_leaf && is_failed);
+        change(&mut totals.removed, cell.state == Some(TaskState::Removed));
     }
 
     fn count_everything(&mut self) {
@@ -312,13 +338,13 @@ impl Run {
     /// Counts an instance anew for one that waits for it.
     fn feed(
         &mut self,
+        plan: &Plan,
         tally: usize,
         owner: TaskIndex,
         (task, map_index): (TaskIndex, i32),
         (old, new): (Option<TaskState>, Option<TaskState>),
     ) {
-        let plan = Arc::clone(&self.plan);
-        if let Some(source) = indexed(&plan, tally, task) {
+        if let Some(source) = indexed(plan, tally, task) {
             self.mark_indexes(owner, source, map_index);
             return;
         }
@@ -327,7 +353,9 @@ impl Run {
         let before = *upstream;
         old.inspect(|state| upstream.discount(*state, is_setup));
         new.inspect(|state| upstream.count(*state, is_setup));
-        if before.may_be_judged_otherwise_than(upstream) {
+        // Beside indexes that are removed, it matters how many have succeeded.
+        let is_counted_exactly = self.totals.removed > 0 && !plan.shape(tally).indexed.is_empty();
+        if is_counted_exactly || before.may_be_judged_otherwise_than(upstream) {
             self.mark(owner, EVERY_INDEX);
         }
     }
@@ -346,6 +374,7 @@ impl Run {
     }
 
     pub(super) fn mark(&mut self, task: TaskIndex, map_index: i32) {
+        self.is_at_rest = false;
         self.work.mark(self.plan.task(task).rank, map_index);
     }
 

@@ -67,9 +67,4 @@ impl Work {
         }
         next
     }
-
-    /// Whether there is nothing to look at.
-    pub(super) fn is_empty(&self) -> bool {
-        self.later.is_empty() && self.everything.is_none()
-    }
 }

@@ -208,7 +208,7 @@ fn about_details(task: &Task) -> Value {
 /// A mapped operator of Airflow's scheduler does not answer to all of them.
 fn about_flags(task: &Task) -> Value {
     let unanswered = |flag: &&Flag| match flag {
-        Flag::IsSensor => true,
+        Flag::IsSensor | Flag::Reschedules => true,
         Flag::WaitForPastDependsBeforeSkipping
         | Flag::DoXcomPush
         | Flag::MultipleOutputs

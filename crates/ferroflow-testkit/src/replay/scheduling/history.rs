@@ -4,51 +4,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ferroflow_model::dag::{Dag, Flag, TaskIndex};
-use ferroflow_model::readiness::{
-    Action, Decision, Facts, Instance, Past, PastTask, Plan, Run, RunVerdict, Skips, WhenReady,
-    first_instances,
-};
+use ferroflow_model::readiness::{Instance, Past, PastTask, Plan, Skips, WhenReady};
 use ferroflow_model::state::{RunState, RunType, TaskState};
 use jiff::Timestamp;
+use serde_json::value::RawValue;
 
-use super::vector::{Change, Executed, RunRecord, SkipMixin, Tick, Vector};
+use super::run::{Examination, RunHistory};
+use super::vector::{Change, Clear, Executed, SkipMixin, Tick, Time, Vector};
 
-/// An instance that is not there.
-const ABSENT: &str = "(absent)";
-
-type States = BTreeMap<(String, i32), Option<TaskState>>;
+/// The time of a history that tells none: everything is due.
+const LATER_THAN_EVERYTHING: Timestamp = Timestamp::constant(4_000_000_000, 0);
 
 /// The runs of one DAG.
 pub(super) struct History<'v> {
     vector: &'v Vector<'v>,
     plan: Arc<Plan>,
     runs: Vec<RunHistory>,
-    now: Timestamp,
-}
-
-struct RunHistory {
-    run_id: String,
-    logical_date: Timestamp,
-    run_type: RunType,
-    state: RunState,
-    run: Run,
-    /// The instances that have pushed a result.
-    results: BTreeSet<(TaskIndex, i32)>,
-    skips: BTreeMap<(TaskIndex, i32), Skips>,
-    tries: BTreeMap<(TaskIndex, i32), u32>,
 }
 
 impl<'v> History<'v> {
     pub(super) fn begin(vector: &'v Vector<'v>) -> Result<Self, String> {
-        let dag = Dag::decode(vector.serialized_dag.get()).map_err(|problems| problems.to_string())?;
-        let plan = Arc::new(Plan::new(Arc::new(dag)));
+        let plan = plan(vector.serialized_dag)?;
         let runs: Result<Vec<_>, String> =
-            vector.runs.iter().map(|record| begin_run(&plan, record)).collect();
-        Ok(Self { vector, plan, runs: runs?, now: Timestamp::constant(4_000_000_000, 0) })
+            vector.runs.iter().map(|record| RunHistory::begin(&plan, record)).collect();
+        Ok(Self { vector, plan, runs: runs? })
     }
 
     pub(super) fn dag(&self) -> &Dag {
         self.plan.dag()
+    }
+
+    /// The runs that Airflow ended although there was more to do.
+    pub(super) fn ended_too_early(&self) -> impl Iterator<Item = &str> {
+        self.runs.iter().filter(|run| run.ended_too_early).map(|run| &*run.run_id)
     }
 
     /// Whether runs begin with the instances that Airflow makes.
@@ -56,9 +44,7 @@ impl<'v> History<'v> {
         let found: BTreeSet<(String, String, i32)> = self
             .runs
             .iter()
-            .flat_map(|run| {
-                states(&run.run).into_keys().map(|(task, index)| (run.run_id.clone(), task, index))
-            })
+            .flat_map(|run| run.states().into_keys().map(|(task, index)| (run.run_id.clone(), task, index)))
             .collect();
         let expected: BTreeSet<_> = self.vector.initial_tis.iter().cloned().collect();
         difference("the first instances", &expected, &found)
@@ -67,21 +53,25 @@ impl<'v> History<'v> {
     /// What the user cleared, then one examination of every run.
     pub(super) fn examine(&mut self, tick: &Tick) -> Result<(), String> {
         if let Some(clear) = &tick.clear {
-            let dag = Arc::clone(self.plan.dag());
-            let run = self.run(&clear.run_id)?;
-            for (task, map_index, _) in &clear.tis {
-                if !run.run.set_state(find(&dag, task)?, *map_index, None, None) {
-                    return Err(format!("{task}[{map_index}] is cleared, but not there"));
-                }
-            }
-            run.state = RunState::Running;
+            self.clear(clear)?;
+        }
+        if let Some(document) = &tick.serialized_dag {
+            self.plan = plan(document)?;
+            self.runs.iter_mut().for_each(|run| run.move_to(&self.plan));
         }
         let mut found = BTreeSet::new();
         for place in 0..self.runs.len() {
             if self.runs[place].state == RunState::Running {
                 let past = self.past_of(place);
-                self.runs[place].run.set_past(past);
-                self.runs[place].examine(&self.plan, self.now, &mut found)?;
+                let run = &mut self.runs[place];
+                run.run.set_past(past);
+                let how = Examination {
+                    now: tick.now.map_or(LATER_THAN_EVERYTHING, |now| now.0),
+                    when_ready: if tick.paused { WhenReady::Leave } else { WhenReady::Schedule },
+                    is_reconciled: tick.reconciled.contains(&run.run_id),
+                    recorded: tick.run_states.get(&run.run_id).and_then(|state| state.parse().ok()),
+                };
+                run.examine(how, &mut found)?;
             }
         }
         let expected: BTreeSet<Change> = tick.decisions.iter().cloned().collect();
@@ -127,7 +117,11 @@ impl<'v> History<'v> {
             if run.run.instance(task, *map_index).map(|instance| instance.state) != Some(from) {
                 return Err(format!("{run_id} {}[{map_index}] is not {from:?}", dag[task].task_id));
             }
-            run.run.set_state(task, *map_index, to, None);
+            let is_this = |(of, name, index, _): &&(String, String, i32, Time)| {
+                of == run_id && *index == *map_index && **name == *dag[task].task_id
+            };
+            let due = tick.dues.iter().find(is_this).map(|(.., due)| due.0);
+            run.run.set_state(task, *map_index, to, due);
         }
         Ok(())
     }
@@ -136,25 +130,40 @@ impl<'v> History<'v> {
         let end = &self.vector.r#final;
         for run in &self.runs {
             let name = |(task, index): (String, i32)| format!("{task}[{index}]");
-            let found: BTreeSet<(String, Option<String>)> = states(&run.run)
+            let found: BTreeSet<(String, Option<String>)> = run
+                .states()
                 .into_iter()
                 .map(|(key, state)| (name(key), state.map(|state| state.to_string())))
                 .collect();
             let expected = end.ti_states.get(&run.run_id).cloned().unwrap_or_default();
             difference(&format!("final states of {}", run.run_id), &expected.into_iter().collect(), &found)?;
-            let dag = self.plan.dag();
-            let found: BTreeSet<(String, u32)> = run
-                .tries
-                .iter()
-                .filter(|(_, tries)| **tries > 0)
-                .map(|((task, index), tries)| (name((dag[*task].task_id.to_string(), *index)), *tries))
-                .collect();
+            let found: BTreeSet<(String, u32)> =
+                run.all_tries().into_iter().map(|(key, tries)| (name(key), tries)).collect();
             let expected = end.try_numbers.get(&run.run_id).cloned().unwrap_or_default();
             difference(&format!("tries of {}", run.run_id), &expected.into_iter().collect(), &found)?;
             let state = end.run_states.get(&run.run_id).map(String::as_str);
             if state != Some(run.state.as_str()) {
                 return Err(format!("{} ended as {}, expected {state:?}", run.run_id, run.state));
             }
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self, clear: &Clear) -> Result<(), String> {
+        let dag = Arc::clone(self.plan.dag());
+        let run = self.run(&clear.run_id)?;
+        let states: BTreeMap<_, _> =
+            clear.changes.iter().map(|(_, task, index, _, to)| ((task, index), to.as_deref())).collect();
+        for (task, map_index, _) in &clear.tis {
+            let state = read_state(states.get(&(task, map_index)).copied().flatten())?;
+            if !run.run.set_state(find(&dag, task)?, *map_index, state, None) {
+                return Err(format!("{task}[{map_index}] is cleared, but not there"));
+            }
+        }
+        run.state = RunState::Running;
+        let start_date = clear.start_date.map(|time| time.0);
+        if start_date.is_some() && start_date != run.facts.start_date {
+            run.restart(start_date);
         }
         Ok(())
     }
@@ -170,11 +179,12 @@ impl<'v> History<'v> {
         if !dag.tasks().iter().any(|task| task.is(Flag::DependsOnPast)) {
             return None;
         }
-        let current = &self.runs[place];
-        let earlier = || self.runs.iter().filter(|run| run.logical_date < current.logical_date);
+        let date_of = |run: &RunHistory| run.facts.logical_date;
+        let current = date_of(&self.runs[place])?;
+        let earlier = || self.runs.iter().filter(|run| date_of(run).is_some_and(|date| date < current));
         let before = earlier()
             .filter(|run| !dag.catchup || run.run_type != RunType::Manual)
-            .max_by_key(|run| run.logical_date)?;
+            .max_by_key(|run| date_of(run))?;
         let mut tasks = vec![PastTask::default(); dag.tasks().len()];
         for Instance { task, state, .. } in before.run.instances() {
             let task = &mut tasks[task.position()];
@@ -184,114 +194,13 @@ impl<'v> History<'v> {
         for instance in earlier().flat_map(|run| run.run.instances()) {
             tasks[instance.task.position()].was_there_before = true;
         }
-        Some(Past { logical_date: Some(before.logical_date), tasks })
+        Some(Past { logical_date: date_of(before), tasks })
     }
 }
 
-impl RunHistory {
-    fn examine(
-        &mut self,
-        plan: &Arc<Plan>,
-        now: Timestamp,
-        changes: &mut BTreeSet<Change>,
-    ) -> Result<(), String> {
-        let before = states(&self.run);
-        let mut anew = self.loaded_anew(plan);
-        let decision = self.run.examine(now, WhenReady::Schedule);
-        let whole = anew.examine(now, WhenReady::Schedule);
-        if whole != decision {
-            return Err(format!("decided step by step: {decision:?}\nbut loaded anew: {whole:?}"));
-        }
-        self.state = match decision.run {
-            RunVerdict::Running | RunVerdict::NotBefore(_) => RunState::Running,
-            RunVerdict::Success => RunState::Success,
-            RunVerdict::TasksFailed | RunVerdict::TimedOut | RunVerdict::Deadlocked { .. } => {
-                RunState::Failed
-            }
-        };
-        self.count_tries(&decision);
-        let after = states(&self.run);
-        let keys: BTreeSet<_> = before.keys().chain(after.keys()).collect();
-        for key in keys {
-            let word = |states: &States| match states.get(key) {
-                None => Some(ABSENT.to_owned()),
-                Some(state) => state.map(|state| state.to_string()),
-            };
-            let (from, to) = (word(&before), word(&after));
-            if from != to {
-                changes.insert((self.run_id.clone(), key.0.clone(), key.1, from, to));
-            }
-        }
-        Ok(())
-    }
-
-    /// The same run as somebody would find it who was not there before.
-    fn loaded_anew(&self, plan: &Arc<Plan>) -> Run {
-        let facts = Facts { logical_date: Some(self.logical_date), ..Facts::default() };
-        let mut run = Run::load(Arc::clone(plan), facts, self.run.past().cloned(), self.run.instances());
-        for (task, _) in plan.dag().indexed_tasks() {
-            run.set_pushed(task, self.run.pushed(task));
-        }
-        for ((task, map_index), skips) in &self.skips {
-            run.set_skips(*task, *map_index, Some(skips.clone()));
-        }
-        run
-    }
-
-    fn count_tries(&mut self, decision: &Decision) {
-        for action in &decision.actions {
-            match action {
-                Action::Schedule { instance, is_new_try, .. }
-                | Action::Succeed { instance, is_new_try, .. }
-                | Action::Defer { instance, is_new_try, .. } => {
-                    *self.tries.entry((instance.task, instance.map_index)).or_default() +=
-                        u32::from(*is_new_try);
-                }
-                Action::BecomeFirst { task } | Action::Delete { task } => {
-                    let tries = self.tries.remove(&(*task, -1)).unwrap_or(0);
-                    self.tries.entry((*task, 0)).or_insert(tries);
-                }
-                Action::Forget { instance } => {
-                    self.results.remove(&(instance.task, instance.map_index));
-                    self.skips.remove(&(instance.task, instance.map_index));
-                }
-                Action::Settle { .. } | Action::Overwrite { .. } | Action::Create { .. } => {}
-            }
-        }
-    }
-
-    fn results_of(&self, task: TaskIndex) -> u64 {
-        let results = self.results.iter().filter(|(other, index)| *other == task && *index >= 0).count();
-        u64::try_from(results).unwrap_or(u64::MAX)
-    }
-}
-
-fn begin_run(plan: &Arc<Plan>, record: &RunRecord) -> Result<RunHistory, String> {
-    let logical_date: Timestamp =
-        record.logical_date.parse().map_err(|_| "a date cannot be read".to_owned())?;
-    let run_type: RunType = record.run_type.parse().map_err(|_| "a type of run cannot be read".to_owned())?;
-    let instances = first_instances(plan.dag(), run_type, Some(logical_date));
-    let instances = instances.into_iter().flat_map(|(task, indexes)| {
-        indexes.map(move |map_index| Instance { task, map_index, state: None, due: None })
-    });
-    let facts = Facts { logical_date: Some(logical_date), ..Facts::default() };
-    Ok(RunHistory {
-        run_id: record.run_id.clone(),
-        logical_date,
-        run_type,
-        state: RunState::Running,
-        run: Run::load(Arc::clone(plan), facts, None, instances),
-        results: BTreeSet::new(),
-        skips: BTreeMap::new(),
-        tries: BTreeMap::new(),
-    })
-}
-
-fn states(run: &Run) -> States {
-    let dag = run.plan().dag();
-    run.instances()
-        .map(|found| ((dag[found.task].task_id.to_string(), found.map_index), found.state))
-        .collect()
+fn plan(document: &RawValue) -> Result<Arc<Plan>, String> {
+    let dag = Dag::decode(document.get()).map_err(|problems| problems.to_string())?;
+    Ok(Arc::new(Plan::new(Arc::new(dag))))
 }
 
 fn find(dag: &Dag, task_id: &str) -> Result<TaskIndex, String> {

@@ -1,0 +1,1 @@
+"""What record_histories.py lets Airflow's scheduler decide: random, but the same for the same seed."""
