@@ -48,7 +48,7 @@ def main(program: str) -> None:
         theirs = _measure(crons, timetables, document.read_text())
         cases = {"crons": crons, "timetables": timetables, "dag": str(document)}
         answer = subprocess.run(
-            [program], input=json.dumps(cases).encode(), stdout=subprocess.PIPE, check=True
+            [program, "model"], input=json.dumps(cases).encode(), stdout=subprocess.PIPE, check=True
         )
         _print(theirs, json.loads(answer.stdout), document.stat().st_size)
 
