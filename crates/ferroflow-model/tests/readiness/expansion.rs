@@ -324,3 +324,28 @@ fn a_failure_by_the_rule_is_not_made_a_skip() {
     run.go("b", TaskState::Failed);
     assert_eq!(run.decided(), ["m upstream_failed"]);
 }
+
+#[test]
+fn those_looked_at_later_see_that_finished_ones_were_removed() {
+    let success = Some(TaskState::Success);
+    let sketch = Sketch::of("s; x < s; y : one_success < x").mapped("x", result_of("s"));
+    let of_x = [("x", 0, None), ("x", 1, success), ("x", 2, success)];
+    let mut run = sketch.run_with(&[&[("s", -1, success)], of_x.as_slice(), &[("y", -1, None)]].concat());
+    run.push("s", 1);
+    assert_eq!(run.decided(), ["x[0] scheduled", "x[1] removed at once", "x[2] removed at once"]);
+    assert_eq!(run.decided(), [""; 0]);
+    run.go("x[0]", TaskState::Success);
+    assert_eq!(run.decided(), ["y scheduled"]);
+}
+
+#[test]
+fn a_run_ends_in_the_examination_after_one_was_deleted() {
+    let success = Some(TaskState::Success);
+    let sketch = Sketch::of("s; x < s").mapped("x", result_of("s"));
+    let mut run = sketch.run_with(&[("s", -1, success), ("x", -1, None), ("x", 0, success)]);
+    run.push("s", 1);
+    let decision = run.decide();
+    assert_eq!(run.told(&decision), ["x deleted", "x forgotten"]);
+    assert_eq!(decision.run, RunVerdict::Running);
+    assert_eq!(run.decide().run, RunVerdict::Success);
+}
