@@ -1,6 +1,6 @@
 //! When a run has to be looked at again, and when it has not.
 
-use ferroflow_model::readiness::{Facts, Run, RunVerdict, WhenReady};
+use ferroflow_model::readiness::{Facts, Instance, Run, RunVerdict, WhenReady};
 use ferroflow_model::state::TaskState;
 use jiff::SignedDuration;
 use serde_json::json;
@@ -84,6 +84,13 @@ fn rows_come_in_any_order() {
     let run = Sketch::of("a; b").mapped("a", crate::sketch::items(3)).run();
     let mut instances: Vec<_> = run.instances().collect();
     instances.reverse();
-    let again = Run::load(run.plan().clone(), Facts::default(), None, instances);
+    let again = Run::load(run.plan().clone(), Facts::default(), None, instances.clone());
     assert!(again.instances().eq(run.instances()));
+
+    // Of two about the same instance the later one is right.
+    let later = Instance { state: Some(TaskState::Success), ..instances[1] };
+    instances.push(later);
+    let again = Run::load(run.plan().clone(), Facts::default(), None, instances);
+    assert_eq!(again.instance(later.task, later.map_index), Some(later));
+    assert_eq!(again.instances().count(), run.instances().count());
 }
