@@ -128,12 +128,20 @@ fn every_part_of_a_history_is_compared() {
 /// first of the new instances, and ends the run.
 #[test]
 fn a_run_that_airflow_ends_too_early_is_told() {
+    for (does_nothing, end) in [(false, "scheduled"), (true, "success")] {
+        let (code, told) = tool(&history_that_ends_too_early(does_nothing, end));
+        assert_eq!(code, Some(0), "{told}");
+        assert!(told.contains("note: early: Airflow ended manual__2024-01-01T00:00:00+00:00 with"), "{told}");
+    }
+}
+
+fn history_that_ends_too_early(does_nothing: bool, end: &str) -> Value {
     let run = "manual__2024-01-01T00:00:00+00:00";
     let change = |task: &str, index: i32, from: Value, to: &str| json!([run, task, index, from, to]);
     let went = |task: &str, index: i32, state: &str| change(task, index, json!("scheduled"), state);
     let executed = |task: &str, index: i32| json!({"ti": [run, task, index], "try": 1});
-    let history = json!({
-        "id": "early", "features": [], "serialized_dag": group_that_waits_for_another_task(),
+    json!({
+        "id": "early", "features": [], "serialized_dag": group_that_waits_for_another_task(does_nothing),
         "runs": [{"run_id": run, "logical_date": "2024-01-01T00:00:00+00:00", "run_type": "manual"}],
         "initial_tis": [[run, "a", -1], [run, "b", -1], [run, "c", -1], [run, "s", -1]],
         "ticks": [
@@ -148,25 +156,22 @@ fn a_run_that_airflow_ends_too_early_is_told() {
              "executor_changes": [went("a", 0, "skipped"), went("a", 1, "success"), went("c", -1, "success")]},
             {"tick": 2, "run_states": {run: "success"},
              "decisions": [change("b", -1, json!(null), "(absent)"), change("b", 0, json!("(absent)"), "skipped"),
-                           change("b", 1, json!("(absent)"), "scheduled")]},
+                           change("b", 1, json!("(absent)"), end)]},
         ],
         "final": {
             "run_states": {run: "success"},
             "try_numbers": {run: {"a[0]": 1, "a[1]": 1, "b[1]": 1, "c[-1]": 1, "s[-1]": 1}},
-            "ti_states": {run: {"a[0]": "skipped", "a[1]": "success", "b[0]": "skipped", "b[1]": "scheduled",
+            "ti_states": {run: {"a[0]": "skipped", "a[1]": "success", "b[0]": "skipped", "b[1]": end,
                                 "c[-1]": "success", "s[-1]": "success"}},
         },
-    });
-    let (code, told) = tool(&history);
-    assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("note: early: Airflow ended manual__2024-01-01T00:00:00+00:00 with"), "{told}");
+    })
 }
 
 /// `s` and, in a group mapped over its result, `a` before `b`, which waits for `c` too.
-fn group_that_waits_for_another_task() -> Value {
+fn group_that_waits_for_another_task(does_nothing: bool) -> Value {
     let task = |id: &str, downstream: &[&str]| {
         json!({"__type": "operator", "__var": {"task_id": id, "task_type": "Node", "_task_module": "nodes",
-            "downstream_task_ids": downstream}})
+            "downstream_task_ids": downstream, "_is_empty": does_nothing && id == "b"}})
     };
     let group = |id: Value, children: Value| {
         json!({"_group_id": id, "prefix_group_id": false, "tooltip": "", "ui_color": "a", "ui_fgcolor": "b",

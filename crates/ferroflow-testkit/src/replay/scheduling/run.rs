@@ -209,8 +209,8 @@ impl RunHistory {
         }
     }
 
-    /// Whether Airflow has ended the run without regard to instances that it has just made, and that have yet to run
-    /// or have failed at once. We do not.
+    /// Whether Airflow has ended the run without regard to instances that it has just made, and that had yet to run
+    /// or failed at once. We do not.
     fn is_ended_too_early(&self, decision: &Decision, recorded: RunState) -> bool {
         let made = decision.actions.iter().filter_map(|action| match action {
             Action::Create { task, first, end, .. } => Some((*task, *first..*end)),
@@ -220,7 +220,10 @@ impl RunHistory {
             indexes.filter_map(move |index| self.run.instance(task, index)).map(|instance| instance.state)
         });
         match (recorded, self.state) {
-            (RunState::Success | RunState::Failed, RunState::Running) => states.any(is_unfinished),
+            // One that does nothing has succeeded by now, but was still to start.
+            (RunState::Success | RunState::Failed, RunState::Running) => {
+                states.any(|state| is_unfinished(state) || state == Some(TaskState::Success))
+            }
             (RunState::Success, RunState::Failed) => {
                 states.any(|state| state.is_some_and(TaskState::is_bad_end))
             }
