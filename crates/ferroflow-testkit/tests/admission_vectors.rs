@@ -5,14 +5,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::io::Read as _;
 
 use ferroflow_model::admission::{
     Candidate, DEFAULT_PATIENCE, DagLimits, Executor, Executors, InUse, InstanceKey, Limits, Pool, Tick,
     Waiting, admit,
 };
+use ferroflow_testkit::replay::read;
 use ferroflow_testkit::repository;
-use flate2::read::GzDecoder;
 use jiff::{Timestamp, ToSpan as _};
 use serde::Deserialize;
 
@@ -173,9 +172,7 @@ impl Scenario {
 }
 
 fn recorded() -> Vec<Scenario> {
-    let file = std::fs::File::open(repository("testdata/admission/admission.json.gz")).unwrap();
-    let mut text = String::new();
-    GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    let text = read(&repository("testdata/admission/admission.json.gz")).unwrap();
     serde_json::from_str::<Recorded>(&text).unwrap().scenarios
 }
 

@@ -3,15 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::BufReader;
 use std::num::NonZeroI32;
 use std::sync::LazyLock;
 
 use ferroflow_model::partition_mapper::{KeyProblem, PartitionMapper, Shortfall, WaitPolicy};
 use ferroflow_model::timetable::{PartitionDate, PartitionedAsset, Timetable};
+use ferroflow_testkit::replay::read;
 use ferroflow_testkit::repository;
-use flate2::read::GzDecoder;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -165,8 +163,8 @@ fn wrapped(mapper: &Value) -> Value {
 
 fn records(kind: &str, least: usize) -> &'static [Value] {
     static CONTENT: LazyLock<Value> = LazyLock::new(|| {
-        let file = File::open(repository("testdata/partition_mappers/partition-mappers.json.gz")).unwrap();
-        serde_json::from_reader(BufReader::new(GzDecoder::new(file))).unwrap()
+        let file = repository("testdata/partition_mappers/partition-mappers.json.gz");
+        serde_json::from_str(&read(&file).unwrap()).unwrap()
     });
     let Value::Array(records) = &CONTENT[kind] else { panic!("there are no records of {kind}") };
     assert!(records.len() >= least, "there are {} records of {kind}", records.len());

@@ -3,24 +3,20 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-use std::io::Read as _;
-
 use ferroflow_model::dag::Dag;
 use ferroflow_model::outcome::fail_fast::{FailFast, Other, fail_fast};
 use ferroflow_model::outcome::{EventRow, EventTask, ExecutorEvent, Ignored, Outcome, executor_event};
 use ferroflow_model::retry::{FailedTry, is_due, is_tried_again, next_try, worker_may_retry};
 use ferroflow_model::state::TaskState;
 use ferroflow_model::weight::{Weight, weights};
+use ferroflow_testkit::replay::read;
 use ferroflow_testkit::repository;
-use flate2::read::GzDecoder;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 /// The records of a kind, of which there must be so many.
 fn records(kind: &str, at_least: usize) -> Vec<Value> {
-    let packed = std::fs::read(repository("testdata/retries/retries.json.gz")).unwrap();
-    let mut text = String::new();
-    GzDecoder::new(&*packed).read_to_string(&mut text).unwrap();
+    let text = read(&repository("testdata/retries/retries.json.gz")).unwrap();
     let mut all: Value = serde_json::from_str(&text).unwrap();
     let found = all[kind].take().as_array().unwrap().clone();
     assert!(found.len() >= at_least, "{} records of {kind}", found.len());

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
 use std::num::NonZeroI32;
 
 use ferroflow_model::Json;
@@ -16,8 +15,8 @@ use ferroflow_model::runs::partitions::{self, AssetProgress, Lacking, Partitione
 use ferroflow_model::runs::{create, start};
 use ferroflow_model::state::RunType;
 use ferroflow_model::timetable::{DataInterval, PartitionDate, Timetable};
+use ferroflow_testkit::replay::read;
 use ferroflow_testkit::repository;
-use flate2::read::GzDecoder;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -146,10 +145,7 @@ fn time(recorded: &Value) -> Option<Timestamp> {
 }
 
 fn recorded() -> Recorded {
-    let file = std::fs::File::open(repository("testdata/runs/runs.json.gz")).unwrap();
-    let mut text = String::new();
-    GzDecoder::new(file).read_to_string(&mut text).unwrap();
-    serde_json::from_str(&text).unwrap()
+    serde_json::from_str(&read(&repository("testdata/runs/runs.json.gz")).unwrap()).unwrap()
 }
 
 fn condition(document: &Value) -> AssetCondition {

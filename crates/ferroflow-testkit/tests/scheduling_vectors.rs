@@ -5,9 +5,8 @@
 use std::io::Write as _;
 use std::process::Command;
 
-use ferroflow_testkit::replay::replay_scheduling;
+use ferroflow_testkit::replay::{read, replay_scheduling};
 use ferroflow_testkit::repository;
-use flate2::read::MultiGzDecoder;
 use serde_json::{Value, json};
 
 /// Changes a history, of which this is a run.
@@ -200,8 +199,7 @@ fn first_history() -> Value {
 
 /// The first history with a feature, or the first of all.
 fn history_of(file: &str, feature: &str) -> Value {
-    let file = std::fs::File::open(repository(file)).unwrap();
-    let text = std::io::read_to_string(MultiGzDecoder::new(file)).unwrap();
+    let text = read(&repository(file)).unwrap();
     let mut histories = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let has_it = |history: &Value| history["features"].as_array().unwrap().contains(&json!(feature));
     histories.find(|history| feature.is_empty() || has_it(history)).unwrap()

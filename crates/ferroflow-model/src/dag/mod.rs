@@ -173,15 +173,31 @@ impl Dag {
         &self.structure.groups
     }
 
+    /// The tasks, sorted by the bytes of their ids.
+    pub fn by_id(&self) -> &[TaskIndex] {
+        &self.structure.by_id
+    }
+
     /// The mapped groups that a task is in, from the innermost outwards.
     pub fn mapped_groups_of(&self, task: TaskIndex) -> impl Iterator<Item = &TaskGroup> {
-        let mut next = Some(self[task].group);
+        self.mapped_groups_from(self[task].group).map(|group| &self[group])
+    }
+
+    /// A group and those around it, as far as they are mapped.
+    pub fn mapped_groups_from(&self, group: GroupIndex) -> impl Iterator<Item = GroupIndex> {
+        let mut next = Some(group);
         std::iter::from_fn(move || {
-            let group = &self[next?];
-            next = group.parent;
+            let group = next?;
+            next = self[group].parent;
             Some(group)
         })
-        .filter(|group| group.expand.is_some())
+        .filter(|group| self[*group].expand.is_some())
+    }
+
+    /// What decides how often a task is there: what it is mapped over, and what the groups around it are.
+    pub fn expand_inputs_of(&self, task: TaskIndex) -> impl Iterator<Item = &ExpandInput> {
+        let of_groups = self.mapped_groups_of(task).filter_map(|group| group.expand.as_deref());
+        self[task].details().expand.iter().chain(of_groups)
     }
 
     /// Whether a task is there once for each of several inputs: because it is mapped, or a group around it.

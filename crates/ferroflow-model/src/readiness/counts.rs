@@ -114,6 +114,13 @@ impl Upstream {
         }
     }
 
+    /// There are so many more to wait for.
+    pub(super) fn expect(&mut self, instances: usize, are_setups: bool) {
+        let instances = u32::try_from(instances).unwrap_or(u32::MAX);
+        self.expected += instances;
+        self.expected_setups += if are_setups { instances } else { 0 };
+    }
+
     pub(super) fn count_all(&mut self, counts: &Counts, is_setup: bool) {
         self.counts.add_all(counts);
         if is_setup {

@@ -88,10 +88,9 @@ impl Run {
         let unfinished: Vec<_> = self.instances().filter(|instance| is_unfinished(instance.state)).collect();
         let mut actions = Vec::with_capacity(unfinished.len());
         for instance in unfinished {
-            let (task, map_index) = (instance.task, instance.map_index);
-            self.set_state(task, map_index, Some(TaskState::Skipped), None);
             let (from, to) = (instance.state, TaskState::Skipped);
-            actions.push(Action::Overwrite { instance: InstanceRef { task, map_index }, from, to });
+            self.set_state(instance.task, instance.map_index, Some(to), None);
+            actions.push(Action::Overwrite { instance: instance.reference(), from, to });
         }
         Decision { actions, run: RunVerdict::TimedOut }
     }
@@ -250,10 +249,9 @@ impl Run {
         }
         let unfinished: Vec<_> = self.instances().filter(|instance| is_unfinished(instance.state)).collect();
         for instance in unfinished {
-            let (task, map_index) = (instance.task, instance.map_index);
-            let verdict = self.verdict(task, map_index, |_| {});
+            let verdict = self.verdict(instance.task, instance.map_index, |_| {});
             if let Some(to) = verdict.settles {
-                self.settle(pass, InstanceRef { task, map_index }, to, false);
+                self.settle(pass, instance.reference(), to, false);
                 pass.has_changed |= verdict.by_upstream;
             }
             if verdict.is_met {
@@ -268,13 +266,11 @@ impl Run {
         let has_finished = |task: &TaskIndex| self.tasks[task.position()].finished.done() > 0;
         let graph = self.plan.dag().graph();
         self.instances()
-            .map(|instance| {
-                (InstanceRef { task: instance.task, map_index: instance.map_index }, instance.state)
+            .filter(|instance| {
+                let is_just_settled = !pass.has_changed && pass.uncounted.contains(&instance.reference());
+                is_unfinished(instance.state) || is_just_settled
             })
-            .filter(|(instance, state)| {
-                is_unfinished(*state) || (!pass.has_changed && pass.uncounted.contains(instance))
-            })
-            .map(|(instance, _)| instance)
+            .map(|instance| instance.reference())
             .find(|instance| graph.upstream(instance.task).iter().any(has_finished))
     }
 

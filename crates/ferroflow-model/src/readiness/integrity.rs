@@ -8,7 +8,7 @@ use super::decision::InstanceRef;
 use super::expand::MOST_INSTANCES;
 use super::length::Length;
 use super::run::Run;
-use crate::dag::{Dag, ExpandInput, TaskIndex};
+use crate::dag::{Dag, TaskIndex};
 use crate::id::NOT_MAPPED;
 use crate::state::{RunType, TaskState};
 
@@ -61,8 +61,7 @@ pub fn reconcile(run: &Run, run_type: RunType) -> Reconciliation {
             false if is_removed => continue,
             false => Some(TaskState::Removed),
         };
-        let instance = InstanceRef { task: instance.task, map_index: instance.map_index };
-        reconciliation.changed.push((instance, state));
+        reconciliation.changed.push((instance.reference(), state));
     }
     reconciliation.created = first_instances(dag, run_type, run.logical_date())
         .into_iter()
@@ -80,11 +79,5 @@ fn takes_part(dag: &Dag, task: TaskIndex, run_type: RunType, logical_date: Optio
 
 /// How many instances there will be as far as the DAG alone can tell.
 fn length_without_results(dag: &Dag, task: TaskIndex) -> Length {
-    let of_groups = dag.mapped_groups_of(task).filter_map(|group| group.expand.as_deref());
-    let mut inputs = dag[task].details().expand.iter().chain(of_groups).peekable();
-    if inputs.peek().is_none() {
-        return Length::NotMapped;
-    }
-    let multiply = |total: u64, input: &ExpandInput| Some(total.saturating_mul(input.length(|_| None)?));
-    inputs.try_fold(1, multiply).map_or(Length::Unknown, Length::Known)
+    Length::of(dag, task, |_| None)
 }

@@ -1,8 +1,7 @@
 //! How many instances a task is to have.
 
-use super::plan::mapped_groups;
 use super::run::Run;
-use crate::dag::{GroupIndex, TaskIndex};
+use crate::dag::{Dag, ExpandInput, GroupIndex, TaskIndex};
 
 /// How many instances a task is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,39 +15,35 @@ pub enum Length {
 }
 
 impl Length {
-    fn of(length: Option<u64>) -> Self {
-        length.map_or(Self::Unknown, Self::Known)
+    /// What the DAG says, where `pushed` tells how many items a task has pushed to be mapped over, if that is known.
+    pub(super) fn of(dag: &Dag, task: TaskIndex, pushed: impl Fn(TaskIndex) -> Option<u64>) -> Self {
+        let mut inputs = dag.expand_inputs_of(task).peekable();
+        if inputs.peek().is_none() {
+            return Self::NotMapped;
+        }
+        combinations(inputs, pushed).map_or(Self::Unknown, Self::Known)
     }
+}
+
+/// How many combinations there are of what several inputs give.
+fn combinations<'d>(
+    mut inputs: impl Iterator<Item = &'d ExpandInput>,
+    pushed: impl Fn(TaskIndex) -> Option<u64>,
+) -> Option<u64> {
+    inputs.try_fold(1_u64, |total, input| Some(total.saturating_mul(input.length(&pushed)?)))
 }
 
 impl Run {
     /// How many instances a task is to have, as far as is known now.
     pub fn length(&self, task: TaskIndex) -> Length {
-        let dag = self.plan().dag();
-        let closest = mapped_groups(dag, task).next();
-        match (&dag[task].details().expand, closest) {
-            (None, None) => Length::NotMapped,
-            (None, Some(group)) => Length::of(self.length_of_groups(group)),
-            (Some(own), None) => Length::of(own.length(|task| self.pushed_length(task))),
-            (Some(own), Some(group)) => Length::of(
-                own.length(|task| self.pushed_length(task))
-                    .and_then(|own| Some(own.saturating_mul(self.length_of_groups(group)?))),
-            ),
-        }
+        Length::of(self.plan().dag(), task, |task| self.pushed_length(task))
     }
 
     /// How often what is in a mapped group is there: for each combination with the mapped groups around it.
     pub(super) fn length_of_groups(&self, group: GroupIndex) -> Option<u64> {
         let dag = self.plan().dag();
-        let mut next = Some(group);
-        let mut total = 1_u64;
-        while let Some(group) = next {
-            if let Some(expand) = &dag[group].expand {
-                total = total.saturating_mul(expand.length(|task| self.pushed_length(task))?);
-            }
-            next = dag[group].parent;
-        }
-        Some(total)
+        let inputs = dag.mapped_groups_from(group).filter_map(|group| dag[group].expand.as_deref());
+        combinations(inputs, |task| self.pushed_length(task))
     }
 
     /// How many items there are in what a task pushed, to be mapped over. Those of a mapped task are the results

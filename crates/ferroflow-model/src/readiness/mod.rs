@@ -75,6 +75,13 @@ pub struct Instance {
     pub due: Option<Timestamp>,
 }
 
+impl Instance {
+    /// Which one it is.
+    pub fn reference(&self) -> InstanceRef {
+        InstanceRef { task: self.task, map_index: self.map_index }
+    }
+}
+
 /// What instances of a task have pushed, to be mapped over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pushed {

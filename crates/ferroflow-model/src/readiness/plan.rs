@@ -10,7 +10,6 @@ use crate::dag::{Dag, ExpandInput, Flag, GroupIndex, TaskIndex, TriggerRule};
 pub struct Plan {
     dag: Arc<Dag>,
     tasks: Box<[TaskPlan]>,
-    in_order: Box<[TaskIndex]>,
     /// Tallies beside those of direct upstream tasks: setups around tasks, and what lies between setups and their
     /// teardowns.
     tallies: Box<[ExtraTally]>,
@@ -78,10 +77,8 @@ pub(super) struct TaskPlan {
 impl Plan {
     /// Works it out.
     pub fn new(dag: Arc<Dag>) -> Self {
-        let mut in_order: Vec<TaskIndex> = dag.indexed_tasks().map(|(index, _)| index).collect();
-        in_order.sort_by(|one, other| dag[*one].task_id.as_bytes().cmp(dag[*other].task_id.as_bytes()));
         let mut tasks: Vec<TaskPlan> = dag.indexed_tasks().map(|(index, _)| task_plan(&dag, index)).collect();
-        for (rank, task) in (0..).zip(&in_order) {
+        for (rank, task) in (0..).zip(dag.by_id()) {
             tasks[task.position()].rank = rank;
         }
         mark_leaves(&dag, &mut tasks);
@@ -107,7 +104,7 @@ impl Plan {
                 tasks[source.position()].feeds.push(dag.tasks().len() + place);
             }
         }
-        Self { dag, tasks: tasks.into(), in_order: in_order.into(), tallies: tallies.into() }
+        Self { dag, tasks: tasks.into(), tallies: tallies.into() }
     }
 
     /// The DAG.
@@ -117,7 +114,7 @@ impl Plan {
 
     /// Every task, in the order in which they are looked at.
     pub(super) fn in_order(&self) -> &[TaskIndex] {
-        &self.in_order
+        self.dag.by_id()
     }
 
     pub(super) fn task(&self, task: TaskIndex) -> &TaskPlan {
@@ -160,13 +157,12 @@ fn task_plan(dag: &Dag, index: TaskIndex) -> TaskPlan {
     TaskPlan {
         direct: shape(dag, index, upstream),
         skippers: upstream.iter().copied().filter(|task| dag[*task].is(Flag::CanSkipDownstream)).collect(),
-        mapped_over: match (&limits.expand, dag.mapped_groups_of(index).next()) {
-            (Some(own), _) => own.dependencies().into(),
-            (None, Some(group)) => {
-                group.expand.as_deref().map(ExpandInput::dependencies).unwrap_or_default().into()
-            }
-            (None, None) => Box::default(),
-        },
+        mapped_over: dag
+            .expand_inputs_of(index)
+            .next()
+            .map(ExpandInput::dependencies)
+            .unwrap_or_default()
+            .into(),
         depends_on_past,
         may_wait_elsewhere: depends_on_past
             || limits.max_active_tis_per_dag.is_some()
@@ -181,7 +177,7 @@ fn extra_tally(dag: &Dag, owner: TaskIndex, sources: Vec<TaskIndex>) -> ExtraTal
 
 fn shape(dag: &Dag, owner: TaskIndex, sources: &[TaskIndex]) -> Shape {
     let setups = sources.iter().filter(|source| dag[**source].is(Flag::IsSetup)).count();
-    let groups: Vec<GroupIndex> = mapped_groups(dag, owner).collect();
+    let groups: Vec<GroupIndex> = dag.mapped_groups_from(dag[owner].group).collect();
     let indexed = sources.iter().filter_map(|source| indexed_source(dag, owner, &groups, *source));
     Shape {
         indexed: if groups.is_empty() { Box::default() } else { indexed.collect() },
@@ -197,7 +193,9 @@ fn indexed_source(
     groups_of_owner: &[GroupIndex],
     source: TaskIndex,
 ) -> Option<IndexedSource> {
-    let group = mapped_groups(dag, source).find(|group| groups_of_owner.contains(group))?;
+    let mut groups = dag.mapped_groups_from(dag[source].group).peekable();
+    let innermost = groups.peek().copied();
+    let group = groups.find(|group| groups_of_owner.contains(group))?;
     let is_satisfied_by_some = match dag[owner].trigger_rule {
         TriggerRule::OneSuccess
         | TriggerRule::OneFailed
@@ -216,27 +214,15 @@ fn indexed_source(
     Some(IndexedSource {
         task: source,
         group,
-        is_mapped_further: dag[source].is_mapped() || mapped_groups(dag, source).next() != Some(group),
+        is_mapped_further: dag[source].is_mapped() || innermost != Some(group),
         is_whole_before_expansion: is_satisfied_by_some
             && !expansion_sources(dag, owner).any(|task| task == source),
     })
 }
 
-/// The mapped groups around a task, from the innermost outwards.
-pub(super) fn mapped_groups(dag: &Dag, task: TaskIndex) -> impl Iterator<Item = GroupIndex> {
-    let mut next = Some(dag[task].group);
-    std::iter::from_fn(move || {
-        let group = next?;
-        next = dag[group].parent;
-        Some(group)
-    })
-    .filter(|group| dag[*group].expand.is_some())
-}
-
 /// The tasks on whose results the number of a task's instances depends.
 fn expansion_sources(dag: &Dag, task: TaskIndex) -> impl Iterator<Item = TaskIndex> {
-    let of_groups = dag.mapped_groups_of(task).filter_map(|group| group.expand.as_deref());
-    dag[task].details().expand.iter().chain(of_groups).flat_map(ExpandInput::dependencies)
+    dag.expand_inputs_of(task).flat_map(ExpandInput::dependencies)
 }
 
 /// The end of a run is told by the tasks that only teardowns come after, and by teardowns that say so.

@@ -38,9 +38,7 @@ impl Run {
                     unexpanded.len() + own_part.len()
                 }
             };
-            let number = u32::try_from(number).unwrap_or(u32::MAX);
-            upstream.expected += number;
-            upstream.expected_setups += if is_setup { number } else { 0 };
+            upstream.expect(number, is_setup);
         }
         upstream
     }

@@ -319,13 +319,11 @@ impl Run {
         let shape = self.plan.shape(tally);
         let mut upstream = Upstream::default();
         for source in self.plan.sources(tally) {
-            if shape.indexed.is_empty() || indexed(&self.plan, tally, *source).is_none() {
+            if indexed(&self.plan, tally, *source).is_none() {
                 let task_run = &self.tasks[source.position()];
                 let is_setup = self.plan.dag()[*source].is(Flag::IsSetup);
                 upstream.count_all(&task_run.finished, is_setup);
-                let number = u32::try_from(task_run.instances.as_slice().len()).unwrap_or(u32::MAX);
-                upstream.expected += number;
-                upstream.expected_setups += if is_setup { number } else { 0 };
+                upstream.expect(task_run.instances.as_slice().len(), is_setup);
             }
         }
         if !shape.counts_instances {

@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 
 pub use scheduling::replay_scheduling;
 use timetables::Kind;
+pub use vectors::read;
 use vectors::{Entries, Shape};
 
 /// How many mismatches are kept in full.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// The text of a file, which is compressed when its name says so. Nothing may follow what is compressed.
-pub(super) fn read(path: &Path) -> anyhow::Result<String> {
+pub fn read(path: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
     let mut file = BufReader::new(File::open(path)?);
     if path.extension().is_some_and(|extension| extension == "gz") {
