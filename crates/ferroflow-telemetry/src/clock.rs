@@ -3,6 +3,8 @@
 //! Whoever acts reads it once and hands `now` on, so that a decision and the rows it writes agree on the time,
 //! and tests choose it.
 
+use std::time::{Duration, Instant};
+
 use jiff::{Timestamp, Unit};
 
 /// The time, in the microseconds that the database keeps: what is written reads back equal.
@@ -14,10 +16,34 @@ pub fn now() -> Timestamp {
         .unwrap_or(exact)
 }
 
+/// Measures how long something takes, whatever happens to the clock on the wall.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts to measure.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// The time since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
     fn the_time_has_whole_microseconds() {
         assert_eq!(super::now().as_nanosecond() % 1000, 0);
+    }
+
+    #[test]
+    fn a_stopwatch_measures_from_its_start() {
+        let watch = super::Stopwatch::start();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(watch.elapsed() >= std::time::Duration::from_millis(2));
     }
 }
