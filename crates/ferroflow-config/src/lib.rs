@@ -42,5 +42,6 @@ pub use error::{BadValue, Error, Invalid, LineProblem};
 pub use listing::Listing;
 pub use secret::Secret;
 pub use settings::Settings;
+pub use suggest::nearest;
 pub use value::{Place, Source, Value};
 pub use warning::Warning;

@@ -36,8 +36,8 @@ pub(crate) fn unknown_section(configuration: &Configuration, section: &str) -> E
 
 const MOST_SUGGESTIONS: usize = 3;
 
-/// Names that differ in at most a third of their letters, nearest first.
-fn nearest<'a>(wanted: &str, names: Vec<&'a str>) -> impl Iterator<Item = &'a str> + use<'a> {
+/// Names that differ in at most a third of their letters, nearest first; three at most.
+pub fn nearest<'a>(wanted: &str, names: Vec<&'a str>) -> impl Iterator<Item = &'a str> + use<'a> {
     let most = wanted.chars().count() / 3 + 1;
     let mut near: Vec<(usize, &str)> = names
         .into_iter()

@@ -1,13 +1,25 @@
 //! `[ferroflow]`: options that Airflow does not have.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use crate::convert;
-use crate::rule::Rule;
+use crate::rule::{Maybe, Path, Rule, Seconds};
 
 section! {
     /// Ferroflow's own options.
     Ferroflow = "ferroflow" {
         /// Prepared statements kept per connection; 0, or `false`, for none (PgBouncer in transaction mode).
         database_statement_cache: usize = Capacity,
+        /// The Python that runs user code. Without it: that of `ferroflow python install`, the active virtualenv's, or
+        /// `python3`.
+        python: Option<PathBuf> = Maybe(Path),
+        /// How long a custom timetable may take for an answer.
+        timetable_timeout: Duration = Seconds,
+        /// In MiB in the configuration, 0 for no limit: what a process that parses a DAG file may use. Bytes here.
+        parsing_memory_limit: Option<u64> = Mebibytes,
+        /// How long a DAG bundle may take to be initialized or refreshed.
+        bundle_timeout: Duration = Seconds,
     }
 }
 
@@ -29,11 +41,29 @@ impl Rule<usize> for Capacity {
     }
 }
 
+/// An amount of memory in MiB, or 0 for no limit.
+struct Mebibytes;
+
+impl Rule<Option<u64>> for Mebibytes {
+    fn parse(&self, text: &str) -> Result<Option<u64>, String> {
+        let number = convert::integer(text).and_then(|number| u64::try_from(number).ok());
+        let number = number.ok_or_else(|| "a whole number of MiB, 0 for no limit".to_owned())?;
+        Ok((number > 0).then(|| number.saturating_mul(1 << 20)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use test_case::test_case;
 
     use super::*;
+
+    #[test_case("0" => Ok(None))]
+    #[test_case("2" => Ok(Some(2_097_152)))]
+    #[test_case("-1" => Err(()))]
+    fn amounts_of_memory(text: &str) -> Result<Option<u64>, ()> {
+        Mebibytes.parse(text).map_err(drop)
+    }
 
     #[test_case("0" => Some(0))]
     #[test_case("1" => Some(1); "one entry, not true")]
