@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::Json;
-use crate::bind::binds;
+use crate::bind::{Bind, binds};
 use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
@@ -59,6 +59,86 @@ pub async fn insert(tx: &mut Tx, callback: &Callback) -> Result<(), Error> {
 pub async fn find(tx: &mut Tx, id: Uuid) -> Result<Option<Callback>, Error> {
     let row = tx.fetch_optional(sql!("callback/find"), binds![id]).await?;
     row.as_ref().map(callback).transpose()
+}
+
+/// A callback that a DAG processor holds: nobody else runs it while that processor lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldCallback {
+    /// Its identity.
+    pub id: Uuid,
+    /// What to call, as it is stored.
+    pub data: Json,
+    /// Who holds it: what stands in `bundle_name` meanwhile.
+    holder: String,
+}
+
+impl HeldCallback {
+    /// The job of the processor that holds it.
+    pub fn job_id(&self) -> Option<i64> {
+        self.holder.strip_prefix(HOLDER)?.split(':').next()?.parse().ok()
+    }
+}
+
+/// How the name of a holder begins.
+const HOLDER: &str = "ferroflow:";
+
+/// Whether a callback of these bundles waits for a processor.
+pub async fn is_any(tx: &mut Tx, bundles: &[String]) -> Result<bool, Error> {
+    let names: Bind = bundles.iter().map(String::as_str).collect();
+    Ok(tx.fetch_optional(sql!("callback/any_of_bundles"), binds![names]).await?.is_some())
+}
+
+/// Takes callbacks of these bundles, the weightiest first.
+///
+/// Airflow deletes what it takes, and loses it if it dies. Here the row stays until the callback was run; in
+/// place of its bundle it names the job that holds it, so that no other processor, official ones included,
+/// finds it.
+pub async fn hold(
+    tx: &mut Tx,
+    bundles: &[String],
+    limit: u32,
+    job_id: i64,
+) -> Result<Vec<HeldCallback>, Error> {
+    let names: Bind = bundles.iter().map(String::as_str).collect();
+    let rows = tx.fetch_all(sql!("callback/lock_of_bundles"), binds![names, i64::from(limit)]).await?;
+    let mut held = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let (id, bundle): (Uuid, String) = (row.get("id")?, row.get("bundle_name")?);
+        let holder: String = format!("{HOLDER}{job_id}:{bundle}").chars().take(250).collect();
+        let running = CallbackState::Running.as_str();
+        let binds = binds![holder.as_str(), running, id, bundle.as_str()];
+        if tx.execute(sql!("callback/set_holder"), binds).await? == 1 {
+            held.push(HeldCallback { id, data: readable(row), holder });
+        }
+    }
+    Ok(held)
+}
+
+/// Every callback that a processor of ours holds, whether it lives or not.
+pub async fn held(tx: &mut Tx) -> Result<Vec<HeldCallback>, Error> {
+    let rows = tx.fetch_all(sql!("callback/held"), Vec::new()).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(HeldCallback { id: row.get("id")?, data: readable(row), holder: row.get("bundle_name")? })
+        })
+        .collect()
+}
+
+/// Gives a callback back to its bundle: whoever held it did not run it. False if it is not held any more.
+pub async fn release(tx: &mut Tx, callback: &HeldCallback, bundle: &str) -> Result<bool, Error> {
+    let binds = binds![bundle, None::<&str>, callback.id, callback.holder.as_str()];
+    Ok(tx.execute(sql!("callback/set_holder"), binds).await? == 1)
+}
+
+/// Removes a callback that was run. False if it is not held any more.
+pub async fn delete_held(tx: &mut Tx, callback: &HeldCallback) -> Result<bool, Error> {
+    let binds = binds![callback.id, callback.holder.as_str()];
+    Ok(tx.execute(sql!("callback/delete_held"), binds).await? == 1)
+}
+
+/// What is to be called. One row that is not JSON must not keep back the others: it counts as nothing.
+fn readable(row: &Row) -> Json {
+    row.get("data").unwrap_or_else(|_| Json::null())
 }
 
 fn callback(row: &Row) -> Result<Callback, Error> {

@@ -34,6 +34,13 @@ pub struct Connection {
     pub team_name: Option<String>,
 }
 
+impl Connection {
+    /// Whether user code of this team may see it: a connection of no team is everybody's.
+    pub fn is_visible_to(&self, team_name: Option<&str>) -> bool {
+        self.team_name.is_none() || self.team_name.as_deref() == team_name
+    }
+}
+
 /// Adds a connection. An empty password is no password: NULL. An empty `extra` stays empty. Neither is
 /// encrypted then.
 pub async fn insert(

@@ -1,7 +1,11 @@
 //! `dag_run`: the runs of DAGs.
 
+use std::collections::HashMap;
+
 use ferroflow_model::extended_json;
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
+use ferroflow_model::stored_dag::LatestRun;
+use ferroflow_model::timetable::DataInterval;
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
@@ -158,6 +162,18 @@ pub async fn find(tx: &mut Tx, dag_id: &str, run_id: &str) -> Result<Option<DagR
     row.as_ref().map(dag_run).transpose()
 }
 
+/// The run of a DAG whose logical date is the latest before a time, of those in one state or in any.
+pub async fn previous(
+    tx: &mut Tx,
+    dag_id: &str,
+    before: Timestamp,
+    state: Option<RunState>,
+) -> Result<Option<DagRun>, Error> {
+    let binds = binds![dag_id, before, state.is_none(), state.map(RunState::as_str)];
+    let row = tx.fetch_optional(sql!("dag_run/previous"), binds).await?;
+    row.as_ref().map(dag_run).transpose()
+}
+
 /// Running runs, of any DAG, that nobody else has locked, those first that were not looked at for the longest
 /// time. They stay locked until the transaction ends.
 pub async fn claim_running(tx: &mut Tx, limit: i64) -> Result<Vec<ClaimedRun>, Error> {
@@ -188,6 +204,30 @@ pub async fn set_state(
     Ok(tx.execute(statement, binds![now, to.as_str(), now, id, from.as_str()]).await? == 1)
 }
 
+/// The run that the next one of a DAG's schedule follows: of those that the schedule or a backfill made, the one
+/// with the greatest logical date or, where runs stand for partitions, with the latest partition.
+pub async fn latest_automated(
+    tx: &mut Tx,
+    dag_id: &str,
+    is_partitioned: bool,
+) -> Result<Option<LatestRun>, Error> {
+    let statement =
+        if is_partitioned { sql!("dag_run/latest_partitioned") } else { sql!("dag_run/latest_scheduled") };
+    let row = tx.fetch_optional(statement, binds![dag_id]).await?;
+    row.as_ref().map(latest_run).transpose()
+}
+
+/// How many runs of each of some DAGs are queued or running, those of backfills not counted.
+pub async fn count_active(tx: &mut Tx, dag_ids: &[String]) -> Result<HashMap<String, u32>, Error> {
+    let ids = vec![dag_ids.iter().map(String::as_str).collect()];
+    let rows = tx.fetch_all(sql!("dag_run/count_active"), ids).await?;
+    let counted = rows.iter().map(|row| {
+        let runs: i64 = row.get("runs")?;
+        Ok((row.get("dag_id")?, u32::try_from(runs).unwrap_or(u32::MAX)))
+    });
+    counted.collect()
+}
+
 /// A locking read that sorts locks every row it sorts on MySQL, not only those it returns, and would leave
 /// nothing to the other schedulers. So it looks first, at more than it wants, and locks then by primary key:
 /// the first of them, and for each that others hold, one further down.
@@ -213,6 +253,17 @@ async fn claim_running_by_id(tx: &mut Tx, limit: i64) -> Result<Vec<ClaimedRun>,
 
 fn claimed_run(row: &Row) -> Result<ClaimedRun, Error> {
     Ok(ClaimedRun { id: row.get("id")?, dag_id: row.get("dag_id")?, run_id: row.get("run_id")? })
+}
+
+fn latest_run(row: &Row) -> Result<LatestRun, Error> {
+    let start = row.optional("data_interval_start")?;
+    let end = row.optional("data_interval_end")?;
+    Ok(LatestRun {
+        run_after: row.get("run_after")?,
+        data_interval: start.zip(end).map(|(start, end)| DataInterval { start, end }),
+        partition_date: row.optional("partition_date")?,
+        partition_key: row.optional("partition_key")?,
+    })
 }
 
 fn dag_run(row: &Row) -> Result<DagRun, Error> {

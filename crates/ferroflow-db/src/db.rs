@@ -46,6 +46,7 @@ pub(crate) enum Pool {
 enum Purpose {
     Read,
     Write,
+    Rehearse,
 }
 
 impl Db {
@@ -72,6 +73,14 @@ impl Db {
         W: for<'t> FnMut(&'t mut Tx) -> ScopedBoxFuture<'a, 't, Result<T, Error>>,
     {
         self.repeat(Purpose::Read, work).await
+    }
+
+    /// Runs `work` as [`Db::transact`] does, and undoes what it changed: tells whether it would succeed.
+    pub async fn rehearse<'a, T, W>(&self, work: W) -> Result<T, Error>
+    where
+        W: for<'t> FnMut(&'t mut Tx) -> ScopedBoxFuture<'a, 't, Result<T, Error>>,
+    {
+        self.repeat(Purpose::Rehearse, work).await
     }
 
     /// Which database this is.
@@ -127,7 +136,7 @@ impl Db {
     {
         let mut tx = self.begin(purpose).await?;
         let outcome = work(&mut tx).await;
-        tx.end(outcome).await
+        if purpose == Purpose::Rehearse { tx.undo(outcome).await } else { tx.end(outcome).await }
     }
 
     async fn begin(&self, purpose: Purpose) -> Result<Tx, Error> {
@@ -142,7 +151,7 @@ impl Db {
             (Pool::MySql(pool), _) => pool.begin().await.map(Connection::MySql),
             // A transaction that reads first and writes later could find that another has written in
             // between, and fail without any chance to wait: it takes the one write lock at once.
-            (Pool::Sqlite(pool), _) if purpose == Purpose::Write => {
+            (Pool::Sqlite(pool), _) if purpose != Purpose::Read => {
                 pool.begin_with("BEGIN IMMEDIATE").await.map(Connection::Sqlite)
             }
             (Pool::Sqlite(pool), _) => pool.begin().await.map(Connection::Sqlite),

@@ -6,9 +6,11 @@
 //! | fragment | PostgreSQL | MySQL 8 | MariaDB | SQLite |
 //! |---|---|---|---|---|
 //! | `{lock_skip:t}` | `FOR NO KEY UPDATE OF t SKIP LOCKED` | `FOR UPDATE OF t SKIP LOCKED` | `FOR UPDATE SKIP LOCKED` | |
+//! | `{lock:t}` | `FOR NO KEY UPDATE OF t` | `FOR UPDATE OF t` | `FOR UPDATE` | |
 //! | `{lock_nowait}` | `FOR NO KEY UPDATE NOWAIT` | `FOR UPDATE NOWAIT` | `FOR UPDATE NOWAIT` | |
 //! | `{name:key}` | `"key"` | `` `key` `` | `` `key` `` | `"key"` |
 //! | `{upsert:key}` | `ON CONFLICT ("key") DO UPDATE SET` | `ON DUPLICATE KEY UPDATE` | as MySQL | as PostgreSQL |
+//! | `{or_keep:key}` | `ON CONFLICT DO NOTHING` | ``ON DUPLICATE KEY UPDATE `key` = `key` `` | as MySQL | as PostgreSQL |
 //! | `{proposed:val}` | `excluded."val"` | ``VALUES(`val`)`` | as MySQL | as PostgreSQL |
 //! | `{returning:id}` | `RETURNING "id"` | | | |
 //!
@@ -38,12 +40,20 @@ impl Dialect {
     pub(crate) fn fragment(self, name: &str, row_locks: bool) -> Option<String> {
         let (name, argument) = name.split_once(':').unwrap_or((name, ""));
         let text = match name {
-            "lock_skip" | "lock_nowait" if !row_locks => String::new(),
+            "lock" | "lock_skip" | "lock_nowait" if !row_locks => String::new(),
             "lock_skip" => self.lock_skip(argument),
+            "lock" => self.lock(argument),
             "lock_nowait" => self.lock_nowait().to_owned(),
             "name" => self.quote(argument),
             "upsert" if self.is_mysql_family() => "ON DUPLICATE KEY UPDATE".to_owned(),
             "upsert" => format!("ON CONFLICT ({}) DO UPDATE SET", self.quote(argument)),
+            // Writing a column onto itself changes nothing. `INSERT IGNORE` would also pass over values too long and
+            // rows that refer to nothing.
+            "or_keep" if self.is_mysql_family() => {
+                let column = self.quote(argument);
+                format!("ON DUPLICATE KEY UPDATE {column} = {column}")
+            }
+            "or_keep" => "ON CONFLICT DO NOTHING".to_owned(),
             "proposed" if self.is_mysql_family() => format!("VALUES({})", self.quote(argument)),
             "proposed" => format!("excluded.{}", self.quote(argument)),
             "returning" if self == Self::Postgres => format!("RETURNING {}", self.quote(argument)),
@@ -65,12 +75,19 @@ impl Dialect {
         format!("{mark}{doubled}{mark}")
     }
 
+    fn lock(self, table: &str) -> String {
+        match self {
+            Self::Postgres => format!("FOR NO KEY UPDATE OF {table}"),
+            Self::MySql => format!("FOR UPDATE OF {table}"),
+            Self::MariaDb => "FOR UPDATE".to_owned(),
+            Self::Sqlite => String::new(),
+        }
+    }
+
     fn lock_skip(self, table: &str) -> String {
         match self {
-            Self::Postgres => format!("FOR NO KEY UPDATE OF {table} SKIP LOCKED"),
-            Self::MySql => format!("FOR UPDATE OF {table} SKIP LOCKED"),
-            Self::MariaDb => "FOR UPDATE SKIP LOCKED".to_owned(),
             Self::Sqlite => String::new(),
+            _ => format!("{} SKIP LOCKED", self.lock(table)),
         }
     }
 

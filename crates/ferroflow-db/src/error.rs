@@ -74,6 +74,19 @@ impl Error {
         self.kind() != Kind::Permanent
     }
 
+    /// Whether the database refuses a value as such: it is too long, say, or there already. The same value fails
+    /// again; others may not. A row that refers to nothing is no such value.
+    pub fn is_about_data(&self) -> bool {
+        let Self::Query { cause: sqlx::Error::Database(error), .. } = self else { return false };
+        if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
+            postgres_refuses_value(error.code())
+        } else if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
+            mysql_refuses_value(error.number())
+        } else {
+            sqlite_refuses_value(error.code().and_then(|code| code.parse().ok()).unwrap_or(0))
+        }
+    }
+
     fn kind(&self) -> Kind {
         match self {
             Self::Query { cause, .. } => kind(cause),
@@ -134,6 +147,38 @@ fn sqlite_kind(code: i32) -> Kind {
     if matches!(code & 0xff, 5 | 6) { Kind::Busy } else { Kind::Permanent }
 }
 
+/// Data exceptions and limits of the program; of the constraints NOT NULL, UNIQUE and CHECK.
+fn postgres_refuses_value(code: &str) -> bool {
+    code.starts_with("22") || code.starts_with("54") || matches!(code, "23502" | "23505" | "23514")
+}
+
+/// NULL, duplicate, row too large, packet too large, out of range, truncated, wrong date, another collation, not of this set,
+/// wrong text, too long, not JSON, not of this collation, CHECK.
+fn mysql_refuses_value(number: u16) -> bool {
+    matches!(
+        number,
+        1048 | 1062
+            | 1118
+            | 1153
+            | 1264
+            | 1265
+            | 1267
+            | 1292
+            | 1300
+            | 1366
+            | 1406
+            | 3140
+            | 3819
+            | 3988
+            | 4025
+    )
+}
+
+/// Too big, or a constraint (19) other than a foreign key's (787).
+fn sqlite_refuses_value(code: i32) -> bool {
+    matches!(code & 0xff, 18 | 19) && code != 787
+}
+
 /// What to do about errors that do not say so.
 fn advice(error: &dyn DatabaseError) -> Option<&'static str> {
     const GRANT: &str = "GRANT the user of [database] sql_alchemy_conn the right to do this";
@@ -174,6 +219,15 @@ fn reason(error: &sqlx::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_is_refused_but_a_row_that_refers_to_nothing_is_not_one() {
+        let codes = ["22001", "22021", "22P05", "23505", "54000", "23503", "40001", "42501"];
+        assert_eq!(codes.map(postgres_refuses_value), [true, true, true, true, true, false, false, false]);
+        assert_eq!([1406, 1062, 1267, 1452, 1213].map(mysql_refuses_value), [true, true, true, false, false]);
+        // 1555 primary key, 2067 unique, 787 foreign key, 5 busy
+        assert_eq!([1555, 2067, 18, 787, 5].map(sqlite_refuses_value), [true, true, true, false, false]);
+    }
 
     #[test]
     fn codes_are_met_as_airflow_meets_them() {

@@ -7,6 +7,11 @@
 //!
 //! Timestamps are binds, never SQL's `now()`, and every UPDATE of a state names the state it leaves.
 
+pub mod asset;
+pub mod asset_active;
+pub mod asset_alias;
+pub mod asset_reference;
+pub mod asset_watcher;
 pub mod audit_log;
 mod bind;
 pub mod callback;
@@ -14,13 +19,20 @@ mod connect;
 pub mod connection;
 pub mod dag;
 pub mod dag_bundle;
+pub mod dag_code;
+pub mod dag_owner_attributes;
+pub mod dag_priority_parsing_request;
 pub mod dag_run;
+pub mod dag_tag;
 pub mod dag_version;
+pub mod dag_warning;
 mod db;
+pub mod deadline_alert;
 mod dialect;
 pub mod encoding;
 mod error;
 pub mod fernet_rotation;
+pub mod import_error;
 pub mod job;
 pub mod log_template;
 pub mod pool;
@@ -29,11 +41,14 @@ pub mod schema;
 pub mod serialized_dag;
 mod statement;
 pub mod task_instance;
+pub mod task_instance_query;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod trigger;
 mod tx;
 mod url;
 pub mod variable;
+pub mod xcom;
 
 pub use connect::{ConnectError, Options};
 pub use db::Db;

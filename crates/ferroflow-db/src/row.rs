@@ -92,7 +92,27 @@ macro_rules! same_everywhere {
         }
     )*};
 }
-same_everywhere!(bool, i32, f64, String, Vec<u8>);
+same_everywhere!(bool, i32, String, Vec<u8>);
+
+impl Column for f64 {
+    fn postgres(row: &PgRow, name: &str) -> Decoded<Self> {
+        Ok(row.try_get(name)?)
+    }
+
+    /// Of a FLOAT the shortest digits that mean it, as its text has them, which Airflow's driver reads: made longer
+    /// bit by bit, 0.1 is 0.10000000149011612.
+    fn mysql(row: &MySqlRow, name: &str) -> Decoded<Self> {
+        if row.try_column(name)?.type_info().name() != "FLOAT" {
+            return Ok(row.try_get(name)?);
+        }
+        let short = row.try_get::<Option<f32>, _>(name)?;
+        Ok(short.map(|value| value.to_string().parse()).transpose()?)
+    }
+
+    fn sqlite(row: &SqliteRow, name: &str) -> Decoded<Self> {
+        Ok(row.try_get(name)?)
+    }
+}
 
 impl Column for i64 {
     fn postgres(row: &PgRow, name: &str) -> Decoded<Self> {

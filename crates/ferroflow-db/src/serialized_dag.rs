@@ -58,8 +58,7 @@ pub async fn insert(
     compress: bool,
     now: Timestamp,
 ) -> Result<Uuid, Error> {
-    let (data, data_compressed) =
-        if compress { (Json::null(), Some(compressed(dag.data.text()))) } else { (dag.data.clone(), None) };
+    let (data, data_compressed) = columns(&dag.data, compress);
     let id = id::new_v7(now, rand::random());
     let binds = binds![
         id,
@@ -75,10 +74,34 @@ pub async fn insert(
     Ok(id)
 }
 
+/// Replaces the DAG of a version in which nothing ran. The row keeps its id.
+pub async fn rewrite(
+    tx: &mut Tx,
+    dag: &NewSerializedDag,
+    compress: bool,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let (data, data_compressed) = columns(&dag.data, compress);
+    let binds = binds![data, data_compressed, dag.dag_hash.as_str(), now, dag.dag_version_id];
+    tx.execute(sql!("serialized_dag/rewrite"), binds).await?;
+    Ok(())
+}
+
 /// The DAG of one version, plain or compressed.
 pub async fn find(tx: &mut Tx, dag_version_id: Uuid) -> Result<Option<SerializedDag>, Error> {
     let row = tx.fetch_optional(sql!("serialized_dag/find"), binds![dag_version_id]).await?;
     row.as_ref().map(serialized_dag).transpose()
+}
+
+/// The newest version of a DAG that is stored, plain or compressed.
+pub async fn latest(tx: &mut Tx, dag_id: &str) -> Result<Option<SerializedDag>, Error> {
+    let row = tx.fetch_optional(sql!("serialized_dag/latest"), binds![dag_id]).await?;
+    row.as_ref().map(serialized_dag).transpose()
+}
+
+/// `data` and `data_compressed`.
+fn columns(data: &Json, compress: bool) -> (Json, Option<Vec<u8>>) {
+    if compress { (Json::null(), Some(compressed(data.text()))) } else { (data.clone(), None) }
 }
 
 fn serialized_dag(row: &Row) -> Result<SerializedDag, Error> {

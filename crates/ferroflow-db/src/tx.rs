@@ -98,6 +98,12 @@ impl Tx {
         }
     }
 
+    /// Rolls back whatever came out.
+    pub(crate) async fn undo<T>(self, outcome: Result<T, Error>) -> Result<T, Error> {
+        drop(self.rollback().await);
+        outcome
+    }
+
     /// Which database this is.
     pub fn dialect(&self) -> Dialect {
         self.rendering.dialect

@@ -36,14 +36,22 @@ pub async fn set(tx: &mut Tx, fernet: &Fernet, variable: &Variable, now: Timesta
     Ok(())
 }
 
-/// One variable.
+impl Variable {
+    /// Whether user code of this team may see it: a variable of no team is everybody's.
+    pub fn is_visible_to(&self, team_name: Option<&str>) -> bool {
+        self.team_name.is_none() || self.team_name.as_deref() == team_name
+    }
+}
+
+/// One variable. One without a value counts as absent, as Airflow sees it.
 pub async fn get(tx: &mut Tx, fernet: &Fernet, key: &str) -> Result<Option<Variable>, Error> {
     let Some(row) = tx.fetch_optional(sql!("variable/get"), binds![key]).await? else {
         return Ok(None);
     };
+    let Some(stored) = stored(&row)? else { return Ok(None) };
     Ok(Some(Variable {
         key: row.get("key")?,
-        val: fernet.decrypt(&stored(&row)?).map_err(about(key))?,
+        val: fernet.decrypt(&stored).map_err(about(key))?,
         description: row.optional("description")?,
         team_name: row.optional("team_name")?,
     }))
@@ -54,8 +62,35 @@ pub async fn delete(tx: &mut Tx, key: &str) -> Result<bool, Error> {
     Ok(tx.execute(sql!("variable/delete"), binds![key]).await? == 1)
 }
 
-fn stored(row: &Row) -> Result<Stored, Error> {
-    Ok(Stored { text: row.get("val")?, is_encrypted: row.get("is_encrypted")? })
+/// Deletes a variable unless it belongs to another team. False if nothing was deleted.
+pub async fn delete_visible(tx: &mut Tx, key: &str, team_name: Option<&str>) -> Result<bool, Error> {
+    Ok(tx.execute(sql!("variable/delete_visible"), binds![key, team_name]).await? == 1)
+}
+
+/// The names that begin with `prefix`, in order: how many there are, and a page of them.
+pub async fn keys(tx: &mut Tx, prefix: &str, limit: i64, offset: i64) -> Result<(i64, Vec<String>), Error> {
+    let pattern = starting_with(prefix);
+    let counted = tx.fetch_optional(sql!("variable/count_keys"), binds![pattern.as_str()]).await?;
+    let total = counted.map_or(Ok(0), |row| row.get("total"))?;
+    let rows = tx.fetch_all(sql!("variable/keys"), binds![pattern, limit, offset]).await?;
+    Ok((total, rows.iter().map(|row| row.get("key")).collect::<Result<_, _>>()?))
+}
+
+fn starting_with(prefix: &str) -> String {
+    let mut pattern = String::with_capacity(prefix.len() + 1);
+    for c in prefix.chars() {
+        if matches!(c, '%' | '_' | '/') {
+            pattern.push('/');
+        }
+        pattern.push(c);
+    }
+    pattern.push('%');
+    pattern
+}
+
+fn stored(row: &Row) -> Result<Option<Stored>, Error> {
+    let is_encrypted = row.optional("is_encrypted")?.unwrap_or(false);
+    Ok(row.optional("val")?.map(|text| Stored { text, is_encrypted }))
 }
 
 fn about(key: &str) -> impl FnOnce(FernetError) -> Error {

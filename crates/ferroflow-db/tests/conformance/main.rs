@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod dag_processing;
 mod locks;
 mod retries;
 mod routes;

@@ -1,5 +1,9 @@
 //! `dag`: what is known of each DAG short of its serialized form, and when it runs next.
 
+pub mod listing;
+mod parsed;
+mod staleness;
+
 use jiff::Timestamp;
 
 use crate::Json;
@@ -8,6 +12,9 @@ use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
+
+pub use parsed::{ParsedColumns, flag_import_errors, insert_if_missing, lock, update_parsed};
+pub use staleness::{FoundDag, active, active_of_bundle, set_stale};
 
 /// One DAG.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,1 @@
+SELECT id FROM asset WHERE name = ? AND uri = ?

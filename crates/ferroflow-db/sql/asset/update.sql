@@ -1,0 +1,1 @@
+UPDATE asset SET {name:group} = ?, extra = ?, updated_at = ? WHERE id = ?

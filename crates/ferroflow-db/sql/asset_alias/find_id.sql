@@ -1,0 +1,1 @@
+SELECT id FROM asset_alias WHERE name = ?

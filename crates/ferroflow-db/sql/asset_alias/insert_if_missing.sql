@@ -1,0 +1,2 @@
+INSERT INTO asset_alias (name, {name:group}) VALUES (?, ?)
+{or_keep:name}

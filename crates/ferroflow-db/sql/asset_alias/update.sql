@@ -1,0 +1,1 @@
+UPDATE asset_alias SET {name:group} = ? WHERE id = ?

@@ -1,0 +1,1 @@
+DELETE FROM asset_watcher WHERE asset_id = ? AND trigger_id = ?

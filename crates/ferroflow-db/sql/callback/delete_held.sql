@@ -1,0 +1,1 @@
+DELETE FROM callback WHERE id = ? AND bundle_name = ?

@@ -1,0 +1,3 @@
+SELECT id, data, bundle_name
+FROM callback
+WHERE type = 'dag_processor' AND bundle_name LIKE 'ferroflow:%'

@@ -1,0 +1,6 @@
+SELECT id, data, bundle_name
+FROM callback
+WHERE type = 'dag_processor' AND bundle_name IN ({in})
+ORDER BY priority_weight DESC, created_at, id
+LIMIT ?
+{lock_skip:callback}

@@ -1,0 +1,1 @@
+UPDATE dag SET asset_expression = ? WHERE dag_id = ?

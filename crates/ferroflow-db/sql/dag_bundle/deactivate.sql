@@ -1,0 +1,1 @@
+UPDATE dag_bundle SET active = ? WHERE name = ? AND active = ?

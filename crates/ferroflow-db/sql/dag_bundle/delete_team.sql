@@ -1,0 +1,1 @@
+DELETE FROM dag_bundle_team WHERE dag_bundle_name = ?

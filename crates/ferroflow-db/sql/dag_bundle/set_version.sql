@@ -1,0 +1,1 @@
+UPDATE dag_bundle SET last_refreshed = ?, version = ? WHERE name = ?

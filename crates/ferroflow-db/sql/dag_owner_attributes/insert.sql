@@ -1,0 +1,1 @@
+INSERT INTO dag_owner_attributes (dag_id, owner, link) VALUES (?, ?, ?)

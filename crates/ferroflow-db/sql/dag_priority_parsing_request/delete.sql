@@ -1,0 +1,1 @@
+DELETE FROM dag_priority_parsing_request WHERE id IN ({in})

@@ -1,0 +1,1 @@
+INSERT INTO dag_tag (name, dag_id) VALUES (?, ?)

@@ -1,0 +1,1 @@
+SELECT dag_id, name FROM dag_tag

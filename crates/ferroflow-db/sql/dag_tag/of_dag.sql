@@ -1,0 +1,1 @@
+SELECT name FROM dag_tag WHERE dag_id = ?

@@ -1,0 +1,1 @@
+DELETE FROM dag_warning WHERE dag_id IN (SELECT dag_id FROM dag WHERE is_stale = ?)

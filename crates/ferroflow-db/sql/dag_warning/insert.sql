@@ -1,0 +1,1 @@
+INSERT INTO dag_warning (dag_id, warning_type, message, timestamp) VALUES (?, ?, ?, ?)

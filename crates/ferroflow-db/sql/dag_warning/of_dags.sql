@@ -1,0 +1,3 @@
+SELECT dag_id, warning_type, message
+FROM dag_warning
+WHERE dag_id IN ({in})

@@ -1,0 +1,1 @@
+UPDATE dag_warning SET message = ? WHERE dag_id = ? AND warning_type = ?

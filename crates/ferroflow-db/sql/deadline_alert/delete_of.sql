@@ -1,0 +1,1 @@
+DELETE FROM deadline_alert WHERE serialized_dag_id = ?

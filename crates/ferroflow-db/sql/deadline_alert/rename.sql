@@ -1,0 +1,1 @@
+UPDATE deadline_alert SET name = ? WHERE id = ?

@@ -1,0 +1,1 @@
+DELETE FROM import_error WHERE bundle_name = ? AND filename = ?

@@ -1,0 +1,3 @@
+SELECT id, timestamp, filename, bundle_name, stacktrace
+FROM import_error
+ORDER BY id

@@ -1,0 +1,1 @@
+SELECT id, filename FROM import_error WHERE bundle_name = ?

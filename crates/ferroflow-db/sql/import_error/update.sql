@@ -1,0 +1,3 @@
+UPDATE import_error
+SET timestamp = ?, stacktrace = ?
+WHERE bundle_name = ? AND filename = ?

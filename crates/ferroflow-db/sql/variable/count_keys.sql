@@ -1,0 +1,1 @@
+SELECT COUNT(*) AS total FROM variable WHERE {name:key} LIKE ? ESCAPE '/'

@@ -1,0 +1,84 @@
+//! `asset`: what tasks update and DAGs wait for.
+
+use ferroflow_model::asset::Asset;
+use ferroflow_model::stored_assets::StoredAsset;
+use jiff::Timestamp;
+
+use crate::bind::{Bind, binds};
+use crate::error::Error;
+use crate::row::Row;
+use crate::statement::sql;
+use crate::tx::Tx;
+
+/// An asset that is there now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inserted {
+    /// Its id.
+    pub id: i64,
+    /// False if somebody else had added it. MySQL and MariaDB cannot tell, and say true.
+    pub is_new: bool,
+}
+
+/// So many values go into one statement.
+pub(crate) const BATCH: usize = 500;
+
+/// All assets with these names, whatever their URIs.
+pub async fn find_by_names(tx: &mut Tx, names: &[&str]) -> Result<Vec<StoredAsset>, Error> {
+    let mut found = Vec::new();
+    for names in names.chunks(BATCH) {
+        let list: Bind = names.iter().copied().collect();
+        let rows = tx.fetch_all(sql!("asset/find_by_names"), vec![list]).await?;
+        for row in &rows {
+            found.push(asset(row)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Adds an asset, unless there is one of its name and URI already, which stays as it is.
+pub async fn insert_if_missing(tx: &mut Tx, asset: &Asset, now: Timestamp) -> Result<Inserted, Error> {
+    let (name, uri) = (asset.name.as_str(), asset.uri.as_str());
+    let binds = binds![name, uri, asset.group.as_str(), asset.extra.clone(), now, now];
+    let is_new = tx.execute(sql!("asset/insert_if_missing"), binds).await? > 0;
+    let id = only_id(tx.fetch_optional(sql!("asset/find_id"), binds![name, uri]).await?, "asset/find_id")?;
+    Ok(Inserted { id, is_new })
+}
+
+/// Gives an asset another group, and another extra.
+pub async fn update(tx: &mut Tx, id: i64, asset: &Asset, now: Timestamp) -> Result<(), Error> {
+    tx.execute(sql!("asset/update"), binds![asset.group.as_str(), asset.extra.clone(), now, id]).await?;
+    Ok(())
+}
+
+/// Those of these assets that triggers should watch: active ones that a DAG waits for which is neither stale nor
+/// paused.
+pub async fn watchable(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
+    let mut found = Vec::new();
+    for ids in ids.chunks(BATCH) {
+        let rows = tx.fetch_all(sql!("asset/watchable"), vec![ids.iter().copied().collect()]).await?;
+        for row in &rows {
+            found.push(row.get("id")?);
+        }
+    }
+    Ok(found)
+}
+
+/// The id of a row that was there a moment ago.
+pub(crate) fn only_id(row: Option<Row>, operation: &str) -> Result<i64, Error> {
+    match row {
+        Some(row) => row.get("id"),
+        None => Err(Error::Query { operation: operation.to_owned(), cause: sqlx::Error::RowNotFound }),
+    }
+}
+
+fn asset(row: &Row) -> Result<StoredAsset, Error> {
+    Ok(StoredAsset {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        uri: row.get("uri")?,
+        group: row.get("group")?,
+        extra: row.get("extra")?,
+        is_claimed: row.get("is_claimed")?,
+        is_watched: row.get("is_watched")?,
+    })
+}

@@ -1,0 +1,59 @@
+//! `dag_warning`: what is questionable about a DAG that was parsed.
+
+use jiff::Timestamp;
+
+use crate::bind::binds;
+use crate::error::Error;
+use crate::statement::sql;
+use crate::tx::Tx;
+
+/// Something questionable about a DAG.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DagWarning {
+    /// The DAG.
+    pub dag_id: String,
+    /// Of which kind it is. A DAG has one warning of each.
+    pub warning_type: String,
+    /// What to tell people.
+    pub message: String,
+}
+
+/// The warnings of some DAGs.
+pub async fn of_dags(tx: &mut Tx, dag_ids: &[String]) -> Result<Vec<DagWarning>, Error> {
+    let ids = vec![dag_ids.iter().map(String::as_str).collect()];
+    let rows = tx.fetch_all(sql!("dag_warning/of_dags"), ids).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(DagWarning {
+                dag_id: row.get("dag_id")?,
+                warning_type: row.get("warning_type")?,
+                message: row.get("message")?,
+            })
+        })
+        .collect()
+}
+
+/// Adds a warning.
+pub async fn insert(tx: &mut Tx, warning: &DagWarning, now: Timestamp) -> Result<(), Error> {
+    let binds = binds![warning.dag_id.as_str(), warning.warning_type.as_str(), warning.message.as_str(), now];
+    tx.execute(sql!("dag_warning/insert"), binds).await?;
+    Ok(())
+}
+
+/// Changes what a warning says. Its time stays that of the first.
+pub async fn update(tx: &mut Tx, warning: &DagWarning) -> Result<(), Error> {
+    let binds = binds![warning.message.as_str(), warning.dag_id.as_str(), warning.warning_type.as_str()];
+    tx.execute(sql!("dag_warning/update"), binds).await?;
+    Ok(())
+}
+
+/// Takes a warning away.
+pub async fn delete(tx: &mut Tx, dag_id: &str, warning_type: &str) -> Result<(), Error> {
+    tx.execute(sql!("dag_warning/delete"), binds![dag_id, warning_type]).await?;
+    Ok(())
+}
+
+/// Removes the warnings about DAGs that are stale.
+pub async fn delete_of_stale_dags(tx: &mut Tx) -> Result<u64, Error> {
+    tx.execute(sql!("dag_warning/delete_of_stale"), binds![true]).await
+}
