@@ -1,0 +1,96 @@
+"""What every forked child does before it comes to its own work."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+import resource
+import signal
+import socket
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+from ferroflow_bridge import system
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# The module of each kind of child; its `main` is given the channel.
+ENTRIES = {
+    "parse": "ferroflow_bridge.parse",
+    "helper": "ferroflow_bridge.helper",
+}
+
+# What Airflow, too, runs in a process that may use the database.
+WITH_DATABASE = {"helper"}
+
+# Where structured logs go: the fork server's standard error, or the log channel of a child.
+_log: io.FileIO | None = None
+
+
+@contextlib.contextmanager
+def configure_logs() -> Iterator[None]:
+    """In the fork server: sets up the logs of children; of all that they need, this takes longest.
+
+    Nothing is logged while this is entered.
+    """
+    global _log
+    from airflow.sdk.log import configure_logging, reset_logging
+
+    _log = os.fdopen(os.open(os.devnull, os.O_WRONLY), "wb", buffering=0)
+    reset_logging()
+    configure_logging(json_output=True, output=_log, sending_to_supervisor=True)
+    try:
+        yield
+    finally:
+        os.dup2(2, _log.fileno(), inheritable=False)
+
+
+def run(entry: str, fds: list[int], *, parent: int, memory: int | None) -> None:
+    """Does all that the child is for; it ends here or in `_fork_main`, and never returns."""
+    try:
+        _prepare(fds, parent=parent, memory=memory)
+        _work(entry)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(124)
+
+
+def _prepare(fds: list[int], *, parent: int, memory: int | None) -> None:
+    # First of all, so that whatever is said, also by a failing interpreter, is the child's.
+    for target, fd in zip((0, 1, 2, _log.fileno()), fds, strict=True):
+        os.dup2(fd, target, inheritable=target <= 2)
+        os.close(fd)
+    os.setpgid(0, 0)
+    system.die_with_parent(signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(124)
+    # So that what it leaves behind comes to the fork server only once it has ended.
+    system.adopt_orphans()
+    if memory is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+
+
+def _work(entry: str) -> None:
+    from airflow.sdk.execution_time import supervisor
+
+    if entry in WITH_DATABASE:
+        supervisor.block_orm_access = lambda: None
+    _look_again_for_folders()
+    module = importlib.import_module(ENTRIES[entry])
+    requests = socket.socket(fileno=os.dup(0))
+    streams = [os.fdopen(os.dup(fd), "wb", buffering=0) for fd in (1, 2)]
+    # Zero: the logs are set up.
+    supervisor._fork_main(requests, streams[0], streams[1], 0, lambda: module.main(requests))
+
+
+def _look_again_for_folders() -> None:
+    """Forgets which folders of the import path were missing when the fork server started: plugins, say."""
+    for path, finder in list(sys.path_importer_cache.items()):
+        if finder is None:
+            del sys.path_importer_cache[path]

@@ -1,0 +1,173 @@
+//! A child of the fork server: the process in which user code runs.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Signal, pidfd_send_signal};
+use tokio::net::UnixStream;
+use tokio::sync::watch;
+
+use crate::connection::{Connection, Fate};
+use crate::output::{Capture, Sink, Stream};
+use crate::{Error, Result};
+
+/// How long the end of a killed child may take to be told before the fork server is taken for dead.
+const LAST_WORD: Duration = Duration::from_secs(10);
+
+/// What a child is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// Parses one DAG file, then ends.
+    Parse,
+    /// Evaluates Python's extension points (timetables, bundles, listeners) on request, as long as it is wanted.
+    Helper,
+}
+
+impl Entry {
+    /// As in the table of `child.py`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Parse => "parse",
+            Self::Helper => "helper",
+        }
+    }
+}
+
+/// What a child may use.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ChildLimits {
+    /// Bytes of memory (the kernel's `RLIMIT_DATA`: what the child allocates, with what it has from the fork
+    /// server); unlimited if not given.
+    pub memory: Option<u64>,
+}
+
+/// What a child used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Processor time in user code.
+    pub user: Duration,
+    /// Processor time in the kernel.
+    pub system: Duration,
+    /// The most memory it had at a time, in bytes, with what it shares with the fork server.
+    pub max_rss: u64,
+}
+
+/// How a child ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exit {
+    /// Its exit code or signal.
+    pub status: ExitStatus,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// A child that lives, or has ended and was not asked yet. Dropping it kills it, and all that it started.
+#[derive(Debug)]
+pub struct Child {
+    connection: Arc<Connection>,
+    id: u64,
+    pid: i32,
+    process: OwnedFd,
+    channel: Option<UnixStream>,
+    capture: Capture,
+    fate: watch::Receiver<Fate>,
+}
+
+impl Child {
+    pub(crate) async fn fork(
+        connection: Arc<Connection>,
+        entry: Entry,
+        limits: ChildLimits,
+        sink: &Arc<dyn Sink>,
+    ) -> Result<Self> {
+        let (channel, channel_end) = StdUnixStream::pair()?;
+        channel.set_nonblocking(true)?;
+        let (stdout, stdout_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, stderr_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (log, log_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        let streams = vec![(Stream::Stdout, stdout), (Stream::Stderr, stderr), (Stream::Log, log)];
+        let (channel, capture) = (UnixStream::from_std(channel)?, Capture::start(streams, sink)?);
+        let ends = [channel_end.as_fd(), stdout_end.as_fd(), stderr_end.as_fd(), log_end.as_fd()];
+        let forked = connection.fork(entry.name(), limits.memory, &ends).await?;
+        Ok(Self {
+            connection,
+            id: forked.id,
+            pid: forked.pid,
+            process: forked.pidfd,
+            channel: Some(channel),
+            capture,
+            fate: forked.fate,
+        })
+    }
+
+    /// Its process number, for messages; signals go through a descriptor, which cannot mean another process.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// The socket that carries frames: the child's standard input. It can be taken once.
+    pub fn take_channel(&mut self) -> Option<UnixStream> {
+        self.channel.take()
+    }
+
+    /// The last lines that it printed on standard output and error.
+    pub fn tail(&self) -> String {
+        self.capture.tail().text()
+    }
+
+    /// Waits for its end. What it started is dead by then, and everything that it printed has been passed on.
+    ///
+    /// May be abandoned and called again.
+    pub async fn wait(&mut self) -> Result<Exit> {
+        let fate = self.fate.wait_for(|fate| !matches!(fate, Fate::Lives)).await;
+        let fate = fate.map_or(Fate::Lost, |fate| fate.clone());
+        self.capture.finish().await;
+        match fate {
+            Fate::Ended(report) => Ok(Exit {
+                status: ExitStatus::from_raw(report.status),
+                usage: Usage {
+                    user: seconds(report.user),
+                    system: seconds(report.system),
+                    max_rss: report.max_rss,
+                },
+            }),
+            Fate::Lives | Fate::Lost => Err(Error::Lost),
+        }
+    }
+
+    /// Asks it and all of its process group to end, kills them after `grace`, and waits for its end.
+    pub async fn terminate(&mut self, grace: Duration) -> Result<Exit> {
+        self.connection.signal(self.id, Signal::TERM.as_raw());
+        if let Ok(exit) = tokio::time::timeout(grace, self.wait()).await {
+            return exit;
+        }
+        self.kill();
+        if let Ok(exit) = tokio::time::timeout(LAST_WORD, self.wait()).await {
+            return exit;
+        }
+        tracing::warn!(pid = self.pid, "the fork server does not tell of a killed child's end; it is killed");
+        self.connection.give_up();
+        self.wait().await
+    }
+
+    /// Kills it; the fork server kills what it leaves behind.
+    pub fn kill(&self) {
+        // It may have ended in the meantime.
+        let _ = pidfd_send_signal(&self.process, Signal::KILL);
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn seconds(number: f64) -> Duration {
+    Duration::try_from_secs_f64(number).unwrap_or_default()
+}

@@ -1,0 +1,364 @@
+//! One run of the fork server: its process, its control socket, and the children that it reports on.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ferroflow_telemetry::clock::Stopwatch;
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::process::Command;
+use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
+
+use crate::control::{ControlSocket, ExitReport, Order, Ready, Report};
+use crate::output::{Capture, Sink, Stream, Tail};
+use crate::{Error, Result, sources, strays};
+
+/// How long a fork server may take to answer before it is taken for dead.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// How to start a fork server.
+#[derive(Clone, Debug)]
+pub struct ForkServerOptions {
+    /// The interpreter that has Airflow installed.
+    pub python: PathBuf,
+    /// Environment variables to set besides those of this process.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Whether the environment of this process is handed on.
+    pub inherit_environment: bool,
+    /// How long it may take to import Airflow.
+    pub boot_timeout: Duration,
+}
+
+impl ForkServerOptions {
+    /// An interpreter, with the environment of this process.
+    pub fn new(python: impl Into<PathBuf>) -> Self {
+        Self {
+            python: python.into(),
+            environment: Vec::new(),
+            inherit_environment: true,
+            boot_timeout: Duration::from_mins(2),
+        }
+    }
+}
+
+/// What a child came to.
+#[derive(Clone, Debug)]
+pub(crate) enum Fate {
+    Lives,
+    Ended(ExitReport),
+    Lost,
+}
+
+/// A fork server that runs, or did.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    socket: Arc<ControlSocket>,
+    children: Arc<Children>,
+    next: AtomicU64,
+    pump: AbortHandle,
+    lost: watch::Receiver<bool>,
+    /// The process of the fork server, for its end.
+    server: OwnedFd,
+    tail: Tail,
+    age: Stopwatch,
+}
+
+#[derive(Debug, Default)]
+struct Children(Mutex<HashMap<u64, Waiting>>);
+
+#[derive(Debug)]
+struct Waiting {
+    forked: Option<oneshot::Sender<Result<(i32, OwnedFd)>>>,
+    fate: watch::Sender<Fate>,
+}
+
+/// A child that was just forked.
+pub(crate) struct Forked {
+    pub(crate) id: u64,
+    pub(crate) pid: i32,
+    pub(crate) pidfd: OwnedFd,
+    pub(crate) fate: watch::Receiver<Fate>,
+}
+
+impl Connection {
+    /// Starts a fork server and waits until it has loaded Airflow.
+    pub(crate) async fn start(options: &ForkServerOptions) -> Result<Self> {
+        let age = Stopwatch::start();
+        let mark = mark();
+        let (socket, theirs) = ControlSocket::pair()?;
+        let (mut process, mut capture) = spawn(options, theirs, &mark)?;
+        socket.send_packet(b"sources", &[sources::in_memory()?.as_fd()]).await?;
+        let booted = tokio::time::timeout(options.boot_timeout, first_report(&socket)).await;
+        let ready = match booted {
+            Ok(Some(ready)) => ready,
+            Ok(None) => return Err(boot_failure(options, &mut process, &mut capture).await),
+            Err(_) => {
+                drop(process.start_kill());
+                drop(process.wait().await);
+                capture.finish().await;
+                let output = capture.tail().text();
+                return Err(Error::BootTimeout {
+                    python: options.python.clone(),
+                    timeout: options.boot_timeout,
+                    output,
+                });
+            }
+        };
+        tell(options, &ready, &age);
+        let pid = process
+            .id()
+            .and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed()))
+            .ok_or(Error::Lost)?;
+        let server = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
+        let (socket, children) = (Arc::new(socket), Arc::new(Children::default()));
+        let (losing, lost) = watch::channel(false);
+        let tail = capture.tail().clone();
+        let pump = tokio::spawn(pump(Arc::clone(&socket), Arc::clone(&children), losing.clone()));
+        tokio::spawn(watch_process(process, capture, Arc::clone(&children), losing, mark));
+        Ok(Self {
+            socket,
+            children,
+            next: AtomicU64::new(0),
+            pump: pump.abort_handle(),
+            lost,
+            server,
+            tail,
+            age,
+        })
+    }
+
+    /// Whether the fork server is gone.
+    pub(crate) fn is_lost(&self) -> bool {
+        *self.lost.borrow()
+    }
+
+    /// What it printed last.
+    pub(crate) fn tail(&self) -> String {
+        self.tail.text()
+    }
+
+    /// How long ago it was started.
+    pub(crate) fn age(&self) -> Duration {
+        self.age.elapsed()
+    }
+
+    /// Forks a child whose ends of the streams are these.
+    pub(crate) async fn fork(
+        &self,
+        entry: &'static str,
+        memory: Option<u64>,
+        ends: &[BorrowedFd<'_>],
+    ) -> Result<Forked> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (forked, answer) = oneshot::channel();
+        let (fate_sender, fate) = watch::channel(Fate::Lives);
+        self.children.insert(id, Waiting { forked: Some(forked), fate: fate_sender });
+        // The loss may have come before the entry, and nobody would tell it any more.
+        if self.is_lost() {
+            self.children.lose_all();
+        }
+        let order = Order::Fork { fork: id, entry, memory };
+        if self.socket.send(&order, ends).await.is_err() {
+            self.give_up();
+            self.lost().await;
+            return Err(Error::Lost);
+        }
+        match tokio::time::timeout(ANSWER, answer).await {
+            Ok(Ok(Ok((pid, pidfd)))) => Ok(Forked { id, pid, pidfd, fate }),
+            Ok(Ok(Err(error))) => Err(error),
+            Ok(Err(_)) => Err(Error::Lost),
+            Err(_) => {
+                tracing::warn!("Python's fork server does not answer; it is killed");
+                self.give_up();
+                self.lost().await;
+                Err(Error::Lost)
+            }
+        }
+    }
+
+    /// Sends a signal to a child's process group.
+    pub(crate) fn signal(&self, id: u64, number: i32) {
+        // A socket without room has a fork server behind it that does not answer; the child's own descriptor is left.
+        if let Err(error) = self.socket.try_send(&Order::Signal { signal: id, number }) {
+            tracing::debug!(%error, "a signal could not be handed to the fork server");
+        }
+    }
+
+    /// Lets the fork server end, with its children.
+    pub(crate) fn close(&self) {
+        self.socket.close();
+    }
+
+    /// Kills a fork server that is of no use any more; its children follow.
+    pub(crate) fn give_up(&self) {
+        let _ = rustix::process::pidfd_send_signal(&self.server, rustix::process::Signal::KILL);
+    }
+
+    /// Waits until its process has ended.
+    pub(crate) async fn lost(&self) {
+        let mut lost = self.lost.clone();
+        drop(lost.wait_for(|lost| *lost).await);
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // The socket goes with the pump; the fork server sees that, kills its children and ends.
+        self.pump.abort();
+    }
+}
+
+impl Children {
+    fn insert(&self, id: u64, waiting: Waiting) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, waiting);
+    }
+
+    fn apply(&self, report: Report, descriptors: Vec<OwnedFd>) {
+        let mut children = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match report {
+            Report::Ready { .. } => {}
+            Report::Forked { forked, pid } => {
+                let answer = children.get_mut(&forked).and_then(|child| child.forked.take());
+                if let (Some(answer), Some(pidfd)) = (answer, descriptors.into_iter().next()) {
+                    // Whoever asked may have gone; then nobody wants the child.
+                    if let Err(Ok((_, unwanted))) = answer.send(Ok((pid, pidfd))) {
+                        let _ = rustix::process::pidfd_send_signal(unwanted, rustix::process::Signal::KILL);
+                    }
+                }
+            }
+            Report::Refused { refused, reason } => {
+                if let Some(answer) = children.remove(&refused).and_then(|child| child.forked) {
+                    drop(answer.send(Err(Error::Refused(reason))));
+                }
+            }
+            Report::Exit(report) => {
+                if let Some(child) = children.remove(&report.exit) {
+                    child.fate.send_replace(Fate::Ended(report));
+                }
+            }
+        }
+    }
+
+    fn lose_all(&self) {
+        let children = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for child in children.into_values() {
+            child.fate.send_replace(Fate::Lost);
+        }
+    }
+}
+
+fn spawn(
+    options: &ForkServerOptions,
+    control: OwnedFd,
+    mark: &str,
+) -> Result<(tokio::process::Child, Capture)> {
+    let (stdout, stdout_end) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (stderr, stderr_end) = pipe_with(PipeFlags::CLOEXEC)?;
+    let mut command = Command::new(&options.python);
+    if !options.inherit_environment {
+        command.env_clear();
+    }
+    let process = command
+        .args(["-c", sources::BOOTSTRAP])
+        .envs(options.environment.iter().map(|(name, value)| (name, value)))
+        .env(strays::MARK, mark)
+        .stdin(Stdio::from(control))
+        .stdout(Stdio::from(stdout_end))
+        .stderr(Stdio::from(stderr_end))
+        .spawn()
+        .map_err(|source| Error::Start { python: options.python.clone(), source })?;
+    let sink: Arc<dyn Sink> = Arc::new(ServerLog);
+    let capture = Capture::start(vec![(Stream::Stdout, stdout), (Stream::Stderr, stderr)], &sink)?;
+    Ok((process, capture))
+}
+
+/// What the fork server itself prints.
+struct ServerLog;
+
+impl Sink for ServerLog {
+    fn line(&self, _: Stream, line: &str) {
+        tracing::info!(target: "ferroflow::python", "{line}");
+    }
+}
+
+/// Unique among the fork servers of this machine, also after this process was replaced by one of the same number.
+fn mark() -> String {
+    static STARTED: AtomicU64 = AtomicU64::new(0);
+    let now = ferroflow_telemetry::clock::now().as_microsecond();
+    format!("{}-{now}-{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed))
+}
+
+async fn first_report(socket: &ControlSocket) -> Option<Ready> {
+    match socket.receive().await {
+        Ok(Some((Report::Ready { ready }, _))) => Some(ready),
+        _ => None,
+    }
+}
+
+async fn boot_failure(
+    options: &ForkServerOptions,
+    process: &mut tokio::process::Child,
+    capture: &mut Capture,
+) -> Error {
+    drop(process.start_kill());
+    let status = process.wait().await.map_or_else(|error| error.to_string(), |status| status.to_string());
+    capture.finish().await;
+    Error::Boot { python: options.python.clone(), status, output: capture.tail().text() }
+}
+
+fn tell(options: &ForkServerOptions, ready: &Ready, age: &Stopwatch) {
+    let (python, seconds) = (options.python.display(), age.elapsed().as_secs_f64());
+    tracing::info!(%python, airflow = ready.airflow, version = ready.python, seconds, "Python's fork server is ready");
+    tracing::debug!(
+        warm_up_seconds = ready.seconds,
+        warm_up_dags = ready.dags,
+        "what the fork server did first"
+    );
+    if ready.threads > 1 {
+        tracing::warn!(threads = ready.threads, "the fork server has threads, which its children will lack");
+    }
+    for error in &ready.errors {
+        tracing::warn!(error, "the fork server could not be warmed up; parsing will be slower");
+    }
+}
+
+/// Hands reports on until the fork server is gone.
+async fn pump(socket: Arc<ControlSocket>, children: Arc<Children>, losing: watch::Sender<bool>) {
+    loop {
+        match socket.receive().await {
+            Ok(Some((report, descriptors))) => children.apply(report, descriptors),
+            Ok(None) => break,
+            Err(error) => {
+                tracing::warn!(%error, "the fork server's control socket failed");
+                break;
+            }
+        }
+    }
+    losing.send_replace(true);
+    children.lose_all();
+    socket.close();
+}
+
+/// Waits for the end of the process, and kills what it leaves behind.
+async fn watch_process(
+    mut process: tokio::process::Child,
+    mut capture: Capture,
+    children: Arc<Children>,
+    losing: watch::Sender<bool>,
+    mark: String,
+) {
+    let status = process.wait().await;
+    losing.send_replace(true);
+    children.lose_all();
+    capture.finish().await;
+    if !status.as_ref().is_ok_and(std::process::ExitStatus::success) {
+        tracing::warn!(?status, "Python's fork server ended");
+        drop(tokio::task::spawn_blocking(move || strays::kill(&mark)).await);
+    }
+}

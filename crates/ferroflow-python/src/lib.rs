@@ -1,0 +1,33 @@
+//! The bridge to Python: user code runs in short-lived children of a warm fork server, and nowhere else.
+//!
+//! This crate alone starts Python. What a child is asked and answers are frames on a socket; what it may ask in
+//! turn (a variable, a connection) is answered by whoever started it.
+
+pub mod bundles;
+mod child;
+mod connection;
+mod control;
+mod error;
+pub mod extensions;
+pub mod frame;
+pub mod helper;
+pub mod interpreter;
+pub mod managed;
+pub mod message;
+mod outcome;
+mod output;
+mod parse;
+mod program;
+mod server;
+mod sources;
+mod strays;
+pub mod timetables;
+
+pub use child::{Child, ChildLimits, Entry, Exit, Usage};
+pub use connection::ForkServerOptions;
+pub use error::{Error, Result};
+pub use message::{Answer, Answers};
+pub use outcome::{Cause, Failure, ParseOutcome, ParseReport};
+pub use output::{Sink, Stream};
+pub use parse::{DagWarning, ImportError, ParseLimits, ParseRequest, ParsedFile, parse};
+pub use server::ForkServer;

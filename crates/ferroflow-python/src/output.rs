@@ -1,0 +1,160 @@
+//! What Python prints: read as it comes, bounded, and passed on line by line.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// A longer line is passed on in pieces.
+const MAX_LINE: usize = 64 << 10;
+/// How much is kept for the text of an error.
+const TAIL_LINES: usize = 40;
+const TAIL_LINE: usize = 1000;
+/// How much is still read once the process has ended: more than a pipe holds.
+const LAST_READS: usize = 64;
+const READ: usize = 16 << 10;
+
+/// Where a line was printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+    /// The channel of structured logs: each line is a JSON object.
+    Log,
+}
+
+/// Who is given the lines. It is called from a task of the runtime, and must not wait for long.
+pub trait Sink: Send + Sync {
+    /// A line, without its end. A line that is too long comes in pieces.
+    fn line(&self, stream: Stream, line: &str);
+}
+
+/// The lines that were printed last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tail(Arc<Mutex<VecDeque<String>>>);
+
+impl Tail {
+    pub(crate) fn push(&self, line: &str) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == TAIL_LINES {
+            lines.pop_front();
+        }
+        let end = line.floor_char_boundary(TAIL_LINE);
+        lines.push_back(line[..end].to_owned());
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The reading of a process's streams.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    tail: Tail,
+    stop: watch::Sender<bool>,
+    readers: JoinSet<()>,
+}
+
+impl Capture {
+    /// Starts to read. Standard output and error go into the tail as well as into the sink.
+    pub(crate) fn start(streams: Vec<(Stream, OwnedFd)>, sink: &Arc<dyn Sink>) -> std::io::Result<Self> {
+        let tail = Tail::default();
+        let stop = watch::Sender::new(false);
+        let mut readers = JoinSet::new();
+        for (stream, descriptor) in streams {
+            let pipe = Receiver::from_owned_fd(descriptor)?;
+            let reader = Reader { stream, pipe, line: Vec::new(), open: true };
+            readers.spawn(reader.read(Arc::clone(sink), tail.clone(), stop.subscribe()));
+        }
+        Ok(Self { tail, stop, readers })
+    }
+
+    /// What was printed last.
+    pub(crate) fn tail(&self) -> &Tail {
+        &self.tail
+    }
+
+    /// To be called when the process has ended: reads what is there, and waits for nobody who still holds a pipe.
+    pub(crate) async fn finish(&mut self) {
+        self.stop.send_replace(true);
+        while self.readers.join_next().await.is_some() {}
+    }
+}
+
+struct Reader {
+    stream: Stream,
+    pipe: Receiver,
+    line: Vec<u8>,
+    open: bool,
+}
+
+impl Reader {
+    async fn read(mut self, sink: Arc<dyn Sink>, tail: Tail, mut stop: watch::Receiver<bool>) {
+        tokio::select! {
+            () = self.read_to_end(sink.as_ref(), &tail) => {}
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
+        self.read_what_is_there(sink.as_ref(), &tail);
+    }
+
+    async fn read_to_end(&mut self, sink: &dyn Sink, tail: &Tail) {
+        while self.open && self.pipe.readable().await.is_ok() {
+            self.read_once(sink, tail);
+        }
+    }
+
+    fn read_what_is_there(&mut self, sink: &dyn Sink, tail: &Tail) {
+        for _ in 0..LAST_READS {
+            if !self.open || !self.read_once(sink, tail) {
+                break;
+            }
+        }
+        self.flush(sink, tail);
+    }
+
+    /// Whether something was there.
+    fn read_once(&mut self, sink: &dyn Sink, tail: &Tail) -> bool {
+        let mut buffer = [0; READ];
+        match self.pipe.try_read(&mut buffer) {
+            Ok(0) => self.open = false,
+            Ok(length) => self.take(&buffer[..length], sink, tail),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return false,
+            Err(_) => self.open = false,
+        }
+        true
+    }
+
+    fn take(&mut self, mut bytes: &[u8], sink: &dyn Sink, tail: &Tail) {
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(&bytes[..end]);
+            self.emit(sink, tail);
+            bytes = &bytes[end + 1..];
+        }
+        self.line.extend_from_slice(bytes);
+        if self.line.len() >= MAX_LINE {
+            self.emit(sink, tail);
+        }
+    }
+
+    fn flush(&mut self, sink: &dyn Sink, tail: &Tail) {
+        if !self.line.is_empty() {
+            self.emit(sink, tail);
+        }
+    }
+
+    fn emit(&mut self, sink: &dyn Sink, tail: &Tail) {
+        let line = String::from_utf8_lossy(&self.line);
+        if self.stream != Stream::Log {
+            tail.push(&line);
+        }
+        sink.line(self.stream, &line);
+        self.line.clear();
+    }
+}

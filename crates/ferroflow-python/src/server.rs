@@ -1,0 +1,128 @@
+//! The fork server as its users see it: it is there, or comes back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferroflow_telemetry::clock::Stopwatch;
+use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::child::{Child, ChildLimits, Entry};
+use crate::connection::{Connection, ForkServerOptions};
+use crate::output::Sink;
+use crate::{Error, Result};
+
+/// So long a fork server must have lived to be forgiven its death.
+const PROVEN: Duration = Duration::from_mins(1);
+/// After so many deaths in a row callers are told, and no longer wait.
+const PATIENCE: u32 = 4;
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// A handle to a warm Python process, from which children are forked. Cheap to clone.
+///
+/// When the last handle and the last child are dropped, the process ends, and all that it started.
+#[derive(Clone, Debug)]
+pub struct ForkServer(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    options: ForkServerOptions,
+    state: Mutex<State>,
+    /// Held by whoever parses: together with others, or alone.
+    turns: RwLock<()>,
+}
+
+#[derive(Debug)]
+struct State {
+    connection: Arc<Connection>,
+    deaths: u32,
+    /// Since the last death was seen.
+    dead: Option<Stopwatch>,
+}
+
+impl ForkServer {
+    /// Starts Python and waits until it has loaded Airflow.
+    pub async fn start(options: ForkServerOptions) -> Result<Self> {
+        let connection = Arc::new(Connection::start(&options).await?);
+        let state = Mutex::new(State { connection, deaths: 0, dead: None });
+        Ok(Self(Arc::new(Shared { options, state, turns: RwLock::default() })))
+    }
+
+    /// Forks a child, whose lines go to `sink`. A fork server that has died is started again first.
+    pub async fn fork(&self, entry: Entry, limits: ChildLimits, sink: &Arc<dyn Sink>) -> Result<Child> {
+        let connection = self.connection().await?;
+        Child::fork(connection, entry, limits, sink).await
+    }
+
+    /// A turn to parse, unless somebody needs to do so alone.
+    pub(crate) async fn among_others(&self) -> RwLockReadGuard<'_, ()> {
+        self.0.turns.read().await
+    }
+
+    /// A turn to parse while nobody else does.
+    pub(crate) async fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+        self.0.turns.write().await
+    }
+
+    /// Ends the process and all that it started, and waits for that.
+    pub async fn stop(&self) {
+        const LONG_ENOUGH: Duration = Duration::from_secs(5);
+        let connection = Arc::clone(&self.0.state.lock().await.connection);
+        connection.close();
+        if tokio::time::timeout(LONG_ENOUGH, connection.lost()).await.is_err() {
+            connection.give_up();
+            connection.lost().await;
+        }
+    }
+
+    async fn connection(&self) -> Result<Arc<Connection>> {
+        let mut state = self.0.state.lock().await;
+        if state.connection.is_lost() {
+            state.restart(&self.0.options).await?;
+        }
+        Ok(Arc::clone(&state.connection))
+    }
+}
+
+impl State {
+    async fn restart(&mut self, options: &ForkServerOptions) -> Result<()> {
+        if self.dead.is_none() {
+            self.deaths = if self.connection.age() > PROVEN { 1 } else { self.deaths + 1 };
+        }
+        let dead = self.dead.get_or_insert_with(Stopwatch::start);
+        let wait = wait_after(self.deaths).saturating_sub(dead.elapsed());
+        if self.deaths > PATIENCE && !wait.is_zero() {
+            return Err(Error::KeepsDying { times: self.deaths, wait, output: self.connection.tail() });
+        }
+        tokio::time::sleep(wait).await;
+        match Connection::start(options).await {
+            Ok(connection) => {
+                self.connection = Arc::new(connection);
+                self.dead = None;
+                Ok(())
+            }
+            Err(error) => {
+                self.deaths += 1;
+                self.dead = Some(Stopwatch::start());
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Twice as long after each death: the first may have been an accident.
+fn wait_after(deaths: u32) -> Duration {
+    let doubled = 2_u32.saturating_pow(deaths.saturating_sub(1));
+    FIRST_WAIT.saturating_mul(doubled).min(LONGEST_WAIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_death_in_a_row_costs_a_longer_wait_up_to_a_limit() {
+        assert_eq!([1, 2, 3, 4].map(|deaths| wait_after(deaths).as_millis()), [100, 200, 400, 800]);
+        assert_eq!([20, u32::MAX].map(wait_after), [LONGEST_WAIT; 2]);
+    }
+}

@@ -1,0 +1,199 @@
+//! Timetables that somebody wrote in Python, asked through a helper.
+//!
+//! A timetable is given as its serialized form, the whole of it: one of Airflow's own that has a custom one within is
+//! evaluated by Python too.
+
+mod answers;
+mod error;
+mod quarantine;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ferroflow_model::Json;
+use ferroflow_model::timetable::{Custom, DataInterval, Restriction, RunInfo, Timetable};
+use ferroflow_telemetry::clock;
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::ForkServer;
+use crate::helper::Helper;
+
+pub use answers::{Described, Runs};
+pub use error::TimetableError;
+
+use answers::{Instant, Interval, Run, last_run};
+use quarantine::Quarantine;
+
+/// How many descriptions are kept. Beyond it all are forgotten: asking again takes a millisecond each.
+const MOST_DESCRIPTIONS: usize = 10_000;
+
+/// The custom timetables of an installation.
+pub struct Timetables {
+    helper: Helper,
+    limit: Duration,
+    descriptions: Mutex<HashMap<String, Arc<Described>>>,
+    quarantine: Mutex<Quarantine>,
+}
+
+impl Timetables {
+    /// Timetables that may take up to `limit` (`[ferroflow] timetable_timeout`) for each answer.
+    pub fn new(server: ForkServer, limit: Duration) -> Self {
+        Self {
+            helper: Helper::new(server, "custom timetables"),
+            limit,
+            descriptions: Mutex::default(),
+            quarantine: Mutex::default(),
+        }
+    }
+
+    /// What the interface and the database say about it. Asked once: a timetable is what it was serialized to.
+    pub async fn describe(&self, timetable: &Json) -> Result<Arc<Described>, TimetableError> {
+        let known = locked(&self.descriptions).get(timetable.text()).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let described: Arc<Described> = Arc::new(self.ask("timetable.describe", timetable, json!({})).await?);
+        let mut descriptions = locked(&self.descriptions);
+        if descriptions.len() >= MOST_DESCRIPTIONS {
+            descriptions.clear();
+        }
+        descriptions.insert(timetable.text().to_owned(), Arc::clone(&described));
+        Ok(described)
+    }
+
+    /// The next run, given the last one that the schedule or a backfill made. Python reads the time itself.
+    pub async fn next_run(
+        &self,
+        timetable: &Json,
+        last: Option<&RunInfo>,
+        restriction: &Restriction,
+    ) -> Result<Option<RunInfo>, TimetableError> {
+        let params = json!({
+            "last": last.map(last_run),
+            "restriction": {
+                "earliest": restriction.earliest.map(Instant),
+                "latest": restriction.latest.map(Instant),
+                "catchup": restriction.catchup,
+            },
+        });
+        let next: Option<Run> = self.ask("timetable.next", timetable, params).await?;
+        Ok(next.map(RunInfo::from))
+    }
+
+    /// The data interval of a run that somebody triggers.
+    pub async fn manual_interval(
+        &self,
+        timetable: &Json,
+        run_after: Timestamp,
+    ) -> Result<DataInterval, TimetableError> {
+        let params = json!({"run_after": Instant(run_after)});
+        let interval: Interval = self.ask("timetable.manual", timetable, params).await?;
+        Ok(interval.into())
+    }
+
+    /// The id of a run of a schedule or a backfill. Of one that somebody triggers, Airflow does not name the
+    /// partition to the timetable.
+    pub async fn run_id(
+        &self,
+        timetable: &Json,
+        run_type: &str,
+        run: &RunInfo,
+    ) -> Result<String, TimetableError> {
+        let extra =
+            if run_type == "manual" { json!({}) } else { json!({"partition_key": run.partition_key}) };
+        let interval = run.data_interval.map(Interval::from);
+        let params = json!({
+            "run_type": run_type,
+            "run_after": Instant(run.run_after),
+            "interval": interval,
+            "extra": extra,
+        });
+        self.ask("timetable.run_id", timetable, params).await
+    }
+
+    /// The runs that a backfill makes between two times, both included: the first `most` of them.
+    pub async fn runs_between(
+        &self,
+        timetable: &Json,
+        earliest: Timestamp,
+        latest: Timestamp,
+        most: usize,
+    ) -> Result<Runs, TimetableError> {
+        let params = json!({"earliest": Instant(earliest), "latest": Instant(latest), "most": most});
+        self.ask("timetable.between", timetable, params).await
+    }
+
+    /// The date that a partition key stands for; `None` if it stands for none.
+    pub async fn partition_date(
+        &self,
+        timetable: &Json,
+        key: &str,
+    ) -> Result<Option<Timestamp>, TimetableError> {
+        let date: Option<Instant> =
+            self.ask("timetable.partition_date", timetable, json!({"key": key})).await?;
+        Ok(date.map(|date| date.0))
+    }
+
+    /// A bound on partition dates as somebody typed it, read in the timetable's zone.
+    pub async fn localize_partition_bound(
+        &self,
+        timetable: &Json,
+        bound: Timestamp,
+    ) -> Result<Timestamp, TimetableError> {
+        let params = json!({"bound": Instant(bound)});
+        let localized: Instant = self.ask("timetable.localize", timetable, params).await?;
+        Ok(localized.0)
+    }
+
+    /// Loads plugins anew, and forgets what the old ones said.
+    pub async fn restart(&self) {
+        self.helper.restart().await;
+        locked(&self.descriptions).clear();
+        *locked(&self.quarantine) = Quarantine::default();
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        timetable: &Json,
+        mut params: Value,
+    ) -> Result<T, TimetableError> {
+        let text = timetable.text();
+        let class = error::class_of(timetable);
+        locked(&self.quarantine).admit(text, &class, clock::now())?;
+        params["timetable"] = Value::from(text);
+        let answer = self.helper.call(method, params, self.limit).await.map_err(|source| {
+            if source.cost_a_process() {
+                locked(&self.quarantine).note(text, &source, clock::now());
+            }
+            TimetableError::of(&class, source)
+        })?;
+        locked(&self.quarantine).forgive(text);
+        serde_json::from_value(answer)
+            .map_err(|problem| TimetableError::Nonsense { class, problem: problem.to_string() })
+    }
+}
+
+/// Whether Python has to be asked: a custom timetable, alone or within one of Airflow's.
+pub fn needs_python(timetable: &Timetable) -> bool {
+    match timetable {
+        Timetable::Custom(_) => true,
+        Timetable::AssetOrTime { time, .. } => needs_python(time),
+        _ => false,
+    }
+}
+
+/// A custom timetable as it is serialized.
+pub fn serialized(custom: &Custom) -> Json {
+    let text =
+        format!(r#"{{"__type": {}, "__var": {}}}"#, Value::from(custom.class.as_str()), custom.data.text());
+    Json::from_text(text).unwrap_or_else(|_| Json::null())
+}
+
+/// What is guarded stays whole whatever happens: every change is one insertion or removal.
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

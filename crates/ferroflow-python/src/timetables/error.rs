@@ -1,0 +1,87 @@
+//! Why a custom timetable has no answer, for the author of the DAG.
+
+use std::time::Duration;
+
+use ferroflow_model::Json;
+use ferroflow_model::timetable::Timetable;
+
+use crate::helper::HelperError;
+
+/// Why a custom timetable has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum TimetableError {
+    /// No plugin lists the class.
+    #[error(
+        "the timetable {class} is not registered: list it in the `timetables` of an AirflowPlugin, in a file of the \
+         plugins folder or in a package with an airflow.plugins entry point; a class in a DAG file does not do"
+    )]
+    NotRegistered {
+        /// The import path of the class.
+        class: String,
+    },
+    /// The class is there, and fails.
+    #[error("the timetable {class} failed")]
+    Failed {
+        /// The import path of the class.
+        class: String,
+        /// How.
+        #[source]
+        source: HelperError,
+    },
+    /// What it answered makes no sense.
+    #[error("the timetable {class} gave an answer of the wrong type: {problem}")]
+    Nonsense {
+        /// The import path of the class.
+        class: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// It hung or crashed a short while ago.
+    #[error("the timetable {class} is asked again in {pause:?}, since the last time {last}")]
+    InQuarantine {
+        /// The import path of the class.
+        class: String,
+        /// When it is asked again.
+        pause: Duration,
+        /// What happened.
+        last: String,
+    },
+}
+
+impl TimetableError {
+    pub(super) fn of(class: &str, source: HelperError) -> Self {
+        let class = class.to_owned();
+        match source.exception() {
+            Some(exception) if exception.type_name.ends_with(".TimetableNotRegistered") => {
+                Self::NotRegistered { class }
+            }
+            _ => Self::Failed { class, source },
+        }
+    }
+
+    /// All there is to say, for an import error: what failed, why, and the last calls.
+    pub fn explanation(&self) -> String {
+        match self {
+            Self::Failed { source, .. } => match source.exception() {
+                Some(exception) => format!("{self}:\n{}", exception.traceback.trim_end()),
+                None => format!("{self}: {source}"),
+            },
+            _ => self.to_string(),
+        }
+    }
+}
+
+/// The custom class of a serialized timetable, or of the one within.
+pub(super) fn class_of(timetable: &Json) -> String {
+    fn custom(timetable: &Timetable) -> &str {
+        match timetable {
+            Timetable::AssetOrTime { time, .. } => custom(time),
+            Timetable::Custom(custom) => &custom.class,
+            other => other.type_name(),
+        }
+    }
+    match Timetable::decode(timetable.text()) {
+        Ok(timetable) => custom(&timetable).to_owned(),
+        Err(_) => "(one that cannot be decoded)".to_owned(),
+    }
+}

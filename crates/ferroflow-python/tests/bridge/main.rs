@@ -1,0 +1,8 @@
+//! The bridge with the real Airflow behind it.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod hostile;
+mod parsing;
+mod servers;
+mod support;
