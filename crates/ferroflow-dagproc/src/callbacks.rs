@@ -1,0 +1,213 @@
+//! Callbacks that the scheduler leaves for the DAG processor: claimed, run in a child, deleted.
+//!
+//! A callback is held while it is run, and its row is deleted afterwards: if the processor dies, another one, or
+//! the same after a restart, sees that the holder is dead and runs it. Each has a child of its own, so that one that
+//! crashes takes no other with it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ferroflow_db::callback::{self, HeldCallback};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, job};
+use ferroflow_model::state::JobState;
+use ferroflow_model::{Json, extended_json};
+use ferroflow_python::{ParseOutcome, ParseRequest, parse};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::Error;
+use crate::context::Context;
+
+/// A callback to run.
+#[derive(Clone, Debug)]
+pub(crate) struct Callback {
+    held: HeldCallback,
+    request: Request,
+}
+
+/// As much of Airflow's request as the processor looks at.
+#[derive(Clone, Debug, serde::Deserialize)]
+struct Request {
+    filepath: String,
+    bundle_name: String,
+    bundle_version: Option<String>,
+    /// All of it, for the child.
+    #[serde(skip)]
+    whole: Value,
+}
+
+impl Callback {
+    /// The file that defines it, for people.
+    pub(crate) fn place(&self) -> String {
+        format!("{}/{}", self.request.bundle_name, self.request.filepath)
+    }
+}
+
+/// Takes callbacks of these bundles. One that cannot be read is removed, with a word about it in the log: nobody
+/// could ever run it.
+pub(crate) async fn take(
+    cx: &Context,
+    bundles: &[String],
+    limit: u32,
+    job_id: i64,
+) -> Result<Vec<Callback>, Error> {
+    let held = cx
+        .db
+        .transact(|tx| async move { callback::hold(tx, bundles, limit, job_id).await }.scope_boxed())
+        .await?;
+    let mut callbacks = Vec::with_capacity(held.len());
+    for held in held {
+        match read(&held.data) {
+            Ok(request) => callbacks.push(Callback { held, request }),
+            Err(reason) => {
+                tracing::error!(id = %held.id, "a callback cannot be read and is dropped: {reason}");
+                finish(cx, &held).await?;
+            }
+        }
+    }
+    Ok(callbacks)
+}
+
+/// Runs a callback. What it raises is in the log of its file, as with Airflow.
+pub(crate) async fn run(cx: &Context, callback: &Callback, now: Timestamp) -> Result<(), Error> {
+    let request = &callback.request;
+    let Some(bundle_path) = folder(cx, request).await else {
+        return finish(cx, &callback.held).await;
+    };
+    let parse_request = ParseRequest {
+        file: bundle_path.join(&request.filepath),
+        bundle_path,
+        bundle_name: request.bundle_name.clone(),
+        callbacks: vec![Json::from(request.whole.clone())],
+    };
+    let sink = cx.logs.sink(&request.bundle_name, &request.filepath, now);
+    let report = match parse(&cx.python, &parse_request, &cx.parse_limits(), &cx.requests, &sink).await {
+        Ok(report) => report,
+        Err(error) => {
+            give_back(cx, callback).await?;
+            return Err(error.into());
+        }
+    };
+    if let ParseOutcome::Failed(failure) = report.outcome {
+        tracing::error!(file = callback.place(), "a callback was not run to its end: {failure}");
+    }
+    finish(cx, &callback.held).await
+}
+
+/// Gives a callback back that was not run.
+pub(crate) async fn give_back(cx: &Context, callback: &Callback) -> Result<(), Error> {
+    let (held, bundle) = (&callback.held, callback.request.bundle_name.as_str());
+    cx.db.transact(|tx| async move { callback::release(tx, held, bundle).await }.scope_boxed()).await?;
+    Ok(())
+}
+
+/// Gives back what processors hold that are dead. Returns how many callbacks that were.
+pub(crate) async fn rescue(cx: &Context, own_job: i64, now: Timestamp) -> Result<usize, Error> {
+    let patience = cx.settings.dag_processor.health_check_threshold;
+    let patience = SignedDuration::try_from(patience).unwrap_or(SignedDuration::MAX);
+    let is_any =
+        cx.db.read(|tx| async move { Ok(!callback::held(tx).await?.is_empty()) }.scope_boxed()).await?;
+    if !is_any {
+        return Ok(0);
+    }
+    let rescued = cx.db.transact(|tx| release_of_the_dead(tx, own_job, patience, now).scope_boxed()).await?;
+    if rescued > 0 {
+        tracing::warn!(callbacks = rescued, "callbacks of a dead processor are run again");
+    }
+    Ok(rescued)
+}
+
+async fn release_of_the_dead(
+    tx: &mut Tx,
+    own_job: i64,
+    patience: SignedDuration,
+    now: Timestamp,
+) -> Result<usize, DbError> {
+    let mut is_alive = HashMap::from([(own_job, true)]);
+    let mut rescued = 0;
+    for held in callback::held(tx).await? {
+        let Some(holder) = held.job_id() else { continue };
+        let lives = if let Some(lives) = is_alive.get(&holder) {
+            *lives
+        } else {
+            let job = job::find(tx, holder).await?;
+            job.is_some_and(|job| {
+                job.state == Some(JobState::Running)
+                    && job.latest_heartbeat.is_some_and(|beat| now.duration_since(beat) < patience)
+            })
+        };
+        is_alive.insert(holder, lives);
+        if lives {
+            continue;
+        }
+        match read(&held.data) {
+            Ok(request) => rescued += usize::from(callback::release(tx, &held, &request.bundle_name).await?),
+            Err(_) => drop(callback::delete_held(tx, &held).await?),
+        }
+    }
+    Ok(rescued)
+}
+
+/// Removes what was run, however long the database is away: nobody else would, as long as this process lives.
+async fn finish(cx: &Context, held: &HeldCallback) -> Result<(), Error> {
+    const PAUSE: Duration = Duration::from_secs(5);
+    loop {
+        let deleted = cx.db.transact(|tx| async move { callback::delete_held(tx, held).await }.scope_boxed());
+        match deleted.await {
+            Ok(_) => return Ok(()),
+            Err(error) => {
+                tracing::error!(id = %held.id, "a callback that was run cannot be removed: {}", crate::chain(&error));
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Where the file of a callback is: in the version of the bundle that the run used.
+async fn folder(cx: &Context, request: &Request) -> Option<PathBuf> {
+    let version = request.bundle_version.as_deref();
+    match cx.bundle_folder(&request.bundle_name, version).await {
+        Ok(folder) => Some(folder),
+        Err(error) => {
+            let place = format!("{}/{}", request.bundle_name, request.filepath);
+            tracing::error!(file = place, "a callback is dropped: {}", crate::chain(&error));
+            None
+        }
+    }
+}
+
+fn read(data: &Json) -> Result<Request, String> {
+    let data = data.value().map_err(|error| error.to_string())?;
+    let data = extended_json::decode(&data);
+    let text = data.get("req_data").and_then(Value::as_str).ok_or("it has no req_data")?;
+    let whole: Value = serde_json::from_str(text).map_err(|error| format!("its req_data: {error}"))?;
+    let request: Request = serde_json::from_value(whole.clone()).map_err(|error| error.to_string())?;
+    Ok(Request { whole, ..request })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_airflow_stores_is_read() {
+        let request =
+            r#"{"filepath":"a.py","bundle_name":"dags","bundle_version":null,"type":"DagCallbackRequest"}"#;
+        let data = serde_json::json!({"req_class": "DagCallbackRequest", "req_data": request});
+        let stored = serde_json::json!({"__type": "dict", "__var": data});
+        for data in [Json::from(stored), Json::from(data)] {
+            let read = read(&data).unwrap();
+            assert_eq!((read.filepath.as_str(), read.bundle_name.as_str()), ("a.py", "dags"));
+            assert_eq!(read.whole["type"], "DagCallbackRequest");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_callback_is_told() {
+        let told = |data: Value| read(&Json::from(data)).unwrap_err();
+        assert_eq!(told(serde_json::json!({})), "it has no req_data");
+        assert!(told(serde_json::json!({"req_data": "{"})).starts_with("its req_data: "));
+        assert!(told(serde_json::json!({"req_data": "{}"})).contains("filepath"));
+    }
+}

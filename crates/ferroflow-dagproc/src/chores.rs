@@ -1,0 +1,282 @@
+//! What is done from time to time.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use ferroflow_config::Settings;
+use ferroflow_db::dag_priority_parsing_request::{self as parsing_request, ParsingRequest};
+use ferroflow_db::{ScopedFutureExt as _, callback, dag, dag_bundle, job};
+use ferroflow_model::staleness::{self, Gone, Whereabouts};
+use ferroflow_telemetry::clock;
+use ferroflow_telemetry::metrics::dag_processing as metrics;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::Error;
+use crate::bundle::{self, Occasion};
+use crate::callbacks::{self, Callback};
+use crate::context::Context;
+use crate::file::{self, DagFile, Statistics};
+use crate::manager::Manager;
+
+/// A thing to do from time to time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Chore {
+    Heartbeat,
+    TakeRequests,
+    TakeCallbacks,
+    RescueCallbacks,
+    LookAtBundles,
+    MarkStaleDags,
+    RemoveStaleBundleVersions,
+    PrintStatistics,
+}
+
+impl fmt::Display for Chore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Heartbeat => "showing that the processor lives",
+            Self::TakeRequests => "taking requests for files to be parsed",
+            Self::TakeCallbacks => "taking callbacks",
+            Self::RescueCallbacks => "taking over callbacks of dead processors",
+            Self::LookAtBundles => "looking at the bundles",
+            Self::MarkStaleDags => "marking DAGs stale",
+            Self::RemoveStaleBundleVersions => "removing old versions of bundles",
+            Self::PrintStatistics => "printing statistics",
+        })
+    }
+}
+
+/// What came of a chore.
+pub(crate) enum ChoreDone {
+    Nothing,
+    /// The row of this processor was gone, and is there again.
+    NewJob(i64),
+    Requested(Vec<ParsingRequest>),
+    Callbacks(Vec<Callback>),
+}
+
+/// When each chore is due. One that is under way is not due.
+pub(crate) struct Chores {
+    intervals: BTreeMap<Chore, SignedDuration>,
+    due: BTreeSet<(Timestamp, Chore)>,
+}
+
+impl Chores {
+    pub(crate) fn new(settings: &Settings, now: Timestamp) -> Self {
+        const SECOND: std::time::Duration = std::time::Duration::from_secs(1);
+        let processor = &settings.dag_processor;
+        let always = [
+            (Chore::Heartbeat, settings.scheduler.job_heartbeat_sec),
+            (Chore::TakeRequests, SECOND),
+            (Chore::TakeCallbacks, SECOND),
+            (Chore::RescueCallbacks, processor.health_check_threshold),
+            (Chore::LookAtBundles, processor.bundle_refresh_check_interval),
+            (Chore::MarkStaleDags, settings.scheduler.parsing_cleanup_interval),
+        ];
+        let sometimes = [
+            (Chore::RemoveStaleBundleVersions, processor.stale_bundle_cleanup_interval),
+            (Chore::PrintStatistics, processor.print_stats_interval),
+        ];
+        let sometimes = sometimes.into_iter().filter_map(|(chore, every)| Some((chore, every?)));
+        let shortest = SignedDuration::from_millis(10);
+        let intervals: BTreeMap<Chore, SignedDuration> = always
+            .into_iter()
+            .chain(sometimes)
+            .map(|(chore, every)| {
+                (chore, SignedDuration::try_from(every).unwrap_or(SignedDuration::MAX).max(shortest))
+            })
+            .collect();
+        let mut chores = Self { intervals, due: BTreeSet::new() };
+        for chore in chores.intervals.keys().copied().collect::<Vec<_>>() {
+            match chore {
+                // At the start there is nothing to tell yet.
+                Chore::PrintStatistics | Chore::MarkStaleDags => chores.done(chore, now),
+                _ => drop(chores.due.insert((now, chore))),
+            }
+        }
+        chores
+    }
+
+    /// The chores that are due; they are under way now.
+    ///
+    /// One that is due later than it ever can be is due, too: the clock was set back.
+    pub(crate) fn take_due(&mut self, now: Timestamp) -> Vec<Chore> {
+        let is_due = |&(at, chore): &(Timestamp, Chore)| {
+            let latest = self.intervals.get(&chore).and_then(|interval| now.checked_add(*interval).ok());
+            at <= now || latest.is_some_and(|latest| at > latest)
+        };
+        let due: Vec<(Timestamp, Chore)> = self.due.iter().copied().filter(is_due).collect();
+        for entry in &due {
+            self.due.remove(entry);
+        }
+        due.into_iter().map(|(_, chore)| chore).collect()
+    }
+
+    /// A chore is done, and rests.
+    pub(crate) fn done(&mut self, chore: Chore, now: Timestamp) {
+        if let Some(interval) = self.intervals.get(&chore) {
+            self.due.insert((now.checked_add(*interval).unwrap_or(Timestamp::MAX), chore));
+        }
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.due.first().map(|(at, _)| *at)
+    }
+}
+
+type Work = Pin<Box<dyn Future<Output = Result<ChoreDone, Error>> + Send>>;
+
+/// Begins a chore. `None` if that was all.
+pub(crate) fn begin(manager: &mut Manager, chore: Chore, now: Timestamp) -> Option<Work> {
+    let (cx, job_id) = (Arc::clone(&manager.cx), manager.job_id);
+    let bundles = || manager.bundles.keys().map(ToString::to_string).collect::<Vec<String>>();
+    match chore {
+        Chore::Heartbeat => Some(Box::pin(async move { heartbeat(&cx, job_id, now).await })),
+        Chore::TakeRequests => {
+            let bundles = bundles();
+            Some(Box::pin(async move { take_requests(&cx, &bundles).await }))
+        }
+        // What is taken is not given to another processor: no more than can be run soon.
+        Chore::TakeCallbacks if !manager.callbacks.is_empty() => None,
+        Chore::TakeCallbacks => {
+            let bundles = bundles();
+            Some(Box::pin(async move { take_callbacks(&cx, &bundles, job_id).await }))
+        }
+        Chore::RescueCallbacks => Some(Box::pin(async move {
+            callbacks::rescue(&cx, job_id, now).await?;
+            Ok(ChoreDone::Nothing)
+        })),
+        Chore::LookAtBundles => {
+            for tracked in manager.bundles.values_mut() {
+                let is_listed = tracked.is_watched || tracked.bundle.watched_path().is_none();
+                tracked.want(if is_listed { Occasion::Routine } else { Occasion::FilesChanged });
+            }
+            None
+        }
+        Chore::MarkStaleDags => {
+            let stored = stored(&manager.statistics);
+            Some(Box::pin(async move {
+                mark_stale(&cx, stored).await?;
+                Ok(ChoreDone::Nothing)
+            }))
+        }
+        Chore::RemoveStaleBundleVersions => Some(Box::pin(async move {
+            if cx.has_fetched_bundles() {
+                cx.bundles.remove_stale_versions().await?;
+            }
+            Ok(ChoreDone::Nothing)
+        })),
+        Chore::PrintStatistics => {
+            print_statistics(&manager.statistics, now);
+            None
+        }
+    }
+}
+
+/// When the result of each file was last stored.
+pub(crate) fn stored(statistics: &HashMap<DagFile, Statistics>) -> HashMap<DagFile, Timestamp> {
+    statistics.iter().filter_map(|(file, of)| Some((file.clone(), of.stored?))).collect()
+}
+
+/// Marks DAGs stale whose bundle is not configured any more, or whose file is parsed without them.
+pub(crate) async fn mark_stale(cx: &Context, stored: HashMap<DagFile, Timestamp>) -> Result<(), Error> {
+    let threshold = cx.settings.dag_processor.stale_dag_threshold;
+    let threshold = SignedDuration::try_from(threshold).unwrap_or(SignedDuration::MAX);
+    let (dags, bundles) = cx
+        .db
+        .read(|tx| async move { Ok((dag::active(tx).await?, dag_bundle::list(tx).await?)) }.scope_boxed())
+        .await?;
+    let inactive: BTreeSet<String> =
+        bundles.into_iter().filter(|bundle| !bundle.active).map(|bundle| bundle.name).collect();
+    let when = |bundle: &str, file: &str| {
+        stored.get(&DagFile { bundle: bundle.into(), relative: file.into() }).copied()
+    };
+    let gone = |dag: &dag::FoundDag| {
+        let bundle = dag.bundle_name.as_deref();
+        let is_active = bundle.is_some_and(|bundle| !inactive.contains(bundle));
+        let whereabouts =
+            Whereabouts { bundle, file: dag.relative_fileloc.as_deref(), found: dag.last_parsed_time };
+        staleness::judge(whereabouts, is_active, when, threshold)
+    };
+    let mut stale = Vec::new();
+    for dag in dags {
+        if let Some(reason) = gone(&dag) {
+            let why = match reason {
+                Gone::WithItsBundle => "its bundle is not configured any more",
+                Gone::WithItsFile => "its file is gone",
+                Gone::FromItsFile(_) => "its file does not have it any more",
+            };
+            tracing::info!(dag_id = dag.dag_id, "a DAG is stale: {why}");
+            stale.push(dag);
+        }
+    }
+    if !stale.is_empty() {
+        let stale = &stale;
+        cx.db.transact(|tx| bundle::mark_stale(tx, stale).scope_boxed()).await?;
+    }
+    Ok(())
+}
+
+async fn heartbeat(cx: &Context, job_id: i64, now: Timestamp) -> Result<ChoreDone, Error> {
+    let lives =
+        cx.db.transact(|tx| async move { job::heartbeat(tx, job_id, now).await }.scope_boxed()).await?;
+    metrics::heartbeat();
+    if !lives {
+        tracing::warn!(job_id, "the row of this processor in the table job was removed; it gets another");
+        return Ok(ChoreDone::NewJob(cx.announce(now).await?));
+    }
+    if let Err(error) = cx.logs.link_latest(clock::now()) {
+        tracing::warn!("the link to the latest logs cannot be made: {error}");
+    }
+    Ok(ChoreDone::Nothing)
+}
+
+async fn take_requests(cx: &Context, bundles: &[String]) -> Result<ChoreDone, Error> {
+    let is_any =
+        cx.db.read(|tx| async move { parsing_request::is_any(tx, bundles).await }.scope_boxed()).await?;
+    if !is_any {
+        return Ok(ChoreDone::Nothing);
+    }
+    let requests =
+        cx.db.transact(|tx| async move { parsing_request::take(tx, bundles).await }.scope_boxed()).await?;
+    Ok(ChoreDone::Requested(requests))
+}
+
+async fn take_callbacks(cx: &Context, bundles: &[String], job_id: i64) -> Result<ChoreDone, Error> {
+    let limit = cx.settings.dag_processor.max_callbacks_per_loop;
+    let is_any = cx.db.read(|tx| async move { callback::is_any(tx, bundles).await }.scope_boxed()).await?;
+    if !is_any {
+        return Ok(ChoreDone::Nothing);
+    }
+    Ok(ChoreDone::Callbacks(callbacks::take(cx, bundles, limit, job_id).await?))
+}
+
+fn print_statistics(statistics: &HashMap<DagFile, Statistics>, now: Timestamp) {
+    for (file, of) in statistics {
+        if let Some(finished) = of.finished {
+            let ago = now.duration_since(finished).unsigned_abs();
+            metrics::last_run_ago(file.measured(), ago);
+        }
+    }
+    if !statistics.is_empty() {
+        tracing::info!("DAG file processing statistics\n{}", file::table(statistics.iter()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_back_stops_no_chore() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let intervals = BTreeMap::from([(Chore::Heartbeat, SignedDuration::from_secs(5))]);
+        let mut chores = Chores { intervals, due: BTreeSet::new() };
+        chores.done(Chore::Heartbeat, at(10_000));
+        assert_eq!(chores.take_due(at(10_004)), []);
+        assert_eq!(chores.take_due(at(5_000)), [Chore::Heartbeat]);
+        assert_eq!(chores.take_due(at(5_000)), [], "it is under way");
+    }
+}

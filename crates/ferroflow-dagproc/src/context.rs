@@ -1,0 +1,224 @@
+//! What every part of the processor works with.
+
+use std::error::Error as StdError;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferroflow_config::{Environment, Settings};
+use ferroflow_db::encoding::fernet::Fernet;
+use ferroflow_db::job::{self, NewJob};
+use ferroflow_db::{Db, ScopedFutureExt as _};
+use ferroflow_model::file_queue::SortMode;
+use ferroflow_python::bundles::{Bundles, ConfiguredBundle};
+use ferroflow_python::extensions::{Discovery, Listeners, SecretsBackends};
+use ferroflow_python::timetables::Timetables;
+use ferroflow_python::{ForkServer, ForkServerOptions, ParseLimits};
+use jiff::Timestamp;
+use tokio::sync::Mutex;
+
+use crate::child_log::ChildLogs;
+use crate::extensions::Backend;
+use crate::files::{Candidate, IgnoreSyntax, ListingRules, SafeMode};
+use crate::requests::{MaskRules, Masker, Requests, SecretsBackend};
+use crate::store::StoreSettings;
+use crate::{Error, Host};
+
+/// What a processor is made from.
+pub struct Parts {
+    /// The metadata database.
+    pub db: Db,
+    /// The configuration.
+    pub settings: Arc<Settings>,
+    /// Where `AIRFLOW_VAR_…` and `AIRFLOW_CONN_…` are.
+    pub environment: Environment,
+    /// What encrypts variables and connections.
+    pub fernet: Arc<Fernet>,
+    /// The interpreter, which has Airflow.
+    pub python: PathBuf,
+    /// This host.
+    pub host: Host,
+}
+
+/// What every part of the processor works with. One per process.
+pub struct Context {
+    pub(crate) db: Db,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) python: ForkServer,
+    pub(crate) bundles: Bundles,
+    pub(crate) configured: Vec<ConfiguredBundle>,
+    pub(crate) timetables: Timetables,
+    pub(crate) listeners: Listeners,
+    pub(crate) requests: Requests,
+    pub(crate) logs: ChildLogs,
+    pub(crate) store: StoreSettings,
+    discovery: Arc<Discovery>,
+    host: Host,
+    /// Whether anybody listens to import errors, once that was asked.
+    hears_import_errors: Mutex<Option<bool>>,
+}
+
+impl Context {
+    /// Starts Python, and asks it which bundles are configured.
+    pub async fn start(parts: Parts) -> Result<Self, Error> {
+        let Parts { db, settings, environment, fernet, python, host } = parts;
+        let python = ForkServer::start(ForkServerOptions::new(python)).await?;
+        let own = &settings.ferroflow;
+        let bundles = Bundles::new(python.clone(), own.bundle_timeout);
+        let configured = bundles.list().await?;
+        let masker = Arc::new(Masker::new(MaskRules {
+            names: settings.core.sensitive_var_conn_names.clone(),
+            by_name: settings.core.hide_sensitive_var_conn_fields,
+            min_length: usize::try_from(settings.logging.min_length_masked_secret).unwrap_or(usize::MAX),
+        }));
+        let logging = &settings.logging;
+        let logs = ChildLogs::new(
+            logging.dag_processor_child_process_log_directory.clone(),
+            &logging.dag_processor_log_target,
+            Arc::clone(&masker),
+        );
+        let backend = settings.secrets.backend.as_ref().map(|name| {
+            let backend = Backend::new(name, SecretsBackends::new(python.clone()));
+            Arc::new(backend) as Arc<dyn SecretsBackend>
+        });
+        Ok(Self {
+            store: StoreSettings::new(&settings, Arc::clone(&fernet)),
+            requests: Requests {
+                db: db.clone(),
+                fernet,
+                environment: Arc::new(environment),
+                backend,
+                masker,
+            },
+            timetables: Timetables::new(python.clone(), own.timetable_timeout),
+            listeners: Listeners::new(python.clone()),
+            discovery: Arc::new(Discovery::new(python.clone())),
+            hears_import_errors: Mutex::default(),
+            db,
+            settings,
+            python,
+            bundles,
+            configured,
+            logs,
+            host,
+        })
+    }
+
+    /// How the files of a bundle are found.
+    pub(crate) fn listing_rules(&self) -> Result<ListingRules, Error> {
+        const OFFICIAL: &str = "airflow.utils.file.might_contain_dag_via_default_heuristic";
+        let core = &self.settings.core;
+        let syntax = &core.dag_ignore_file_syntax;
+        let ignore_syntax = IgnoreSyntax::parse(syntax)
+            .ok_or_else(|| Error::setting("core", "dag_ignore_file_syntax", syntax, "glob or regexp"))?;
+        let safe_mode = if !core.dag_discovery_safe_mode {
+            SafeMode::Off
+        } else if core.might_contain_dag_callable == OFFICIAL {
+            SafeMode::Guess
+        } else {
+            self.ask_the_sites_own_rule()
+        };
+        Ok(ListingRules { ignore_syntax, safe_mode })
+    }
+
+    /// In which order files are parsed.
+    pub(crate) fn sort_mode(&self) -> Result<SortMode, Error> {
+        let mode = &self.settings.dag_processor.file_parsing_sort_mode;
+        match mode.as_str() {
+            "modified_time" => Ok(SortMode::ModifiedTime),
+            "alphabetical" => Ok(SortMode::Alphabetical),
+            "random_seeded_by_host" => Ok(SortMode::RandomSeededByHost(self.host.name.clone())),
+            _ => {
+                let wanted = "modified_time, alphabetical or random_seeded_by_host";
+                Err(Error::setting("dag_processor", "file_parsing_sort_mode", mode, wanted))
+            }
+        }
+    }
+
+    /// What a child may use to parse a file.
+    pub(crate) fn parse_limits(&self) -> ParseLimits {
+        const GRACE: Duration = Duration::from_secs(1);
+        ParseLimits {
+            timeout: self.settings.dag_processor.dag_file_processor_timeout,
+            grace: GRACE,
+            memory: self.settings.ferroflow.parsing_memory_limit,
+        }
+    }
+
+    /// Where a bundle is, at this version if it has versions.
+    pub(crate) async fn bundle_folder(&self, name: &str, version: Option<&str>) -> Result<PathBuf, Error> {
+        let local = self.configured.iter().find(|bundle| bundle.name == name);
+        match local.and_then(|bundle| bundle.local_path.clone()) {
+            Some(folder) => Ok(folder),
+            None => Ok(self.bundles.initialize_version(name, version).await?),
+        }
+    }
+
+    /// Whether old versions of bundles may lie around.
+    pub(crate) fn has_fetched_bundles(&self) -> bool {
+        self.configured.iter().any(|bundle| bundle.local_path.is_none())
+    }
+
+    /// Whether anybody listens to import errors. Plugins are loaded for that once, when the first error is there.
+    pub(crate) async fn hears_import_errors(&self) -> bool {
+        let mut known = self.hears_import_errors.lock().await;
+        if let Some(hears) = *known {
+            return hears;
+        }
+        match self.listeners.hear_import_errors().await {
+            Ok(hears) => *known.insert(hears),
+            Err(error) => {
+                tracing::error!("the listeners cannot be loaded: {}", crate::chain(&error));
+                false
+            }
+        }
+    }
+
+    /// Ends the helpers that have loaded plugins: the next questions find them as they are now.
+    pub(crate) async fn load_plugins_anew(&self) {
+        self.timetables.restart().await;
+        self.listeners.restart().await;
+        *self.hears_import_errors.lock().await = None;
+    }
+
+    /// Adds a row for this processor to the table `job`.
+    pub(crate) async fn announce(&self, now: Timestamp) -> Result<i64, Error> {
+        let job = &NewJob {
+            job_type: "DagProcessorJob".to_owned(),
+            hostname: self.host.name.clone(),
+            unixname: self.host.user.clone(),
+            executor_class: None,
+        };
+        Ok(self.db.transact(|tx| async move { job::insert(tx, job, now).await }.scope_boxed()).await?)
+    }
+
+    fn ask_the_sites_own_rule(&self) -> SafeMode {
+        let (discovery, runtime) = (Arc::clone(&self.discovery), tokio::runtime::Handle::current());
+        // Files are listed on a thread of their own, which may wait.
+        SafeMode::Ask(Box::new(move |candidates| runtime.block_on(ask(&discovery, candidates))))
+    }
+}
+
+/// Asks the site's own rule about files and members of archives.
+async fn ask(
+    discovery: &Discovery,
+    candidates: &[Candidate],
+) -> Result<Vec<bool>, Box<dyn StdError + Send + Sync>> {
+    let mut answers = Vec::with_capacity(candidates.len());
+    for group in candidates
+        .chunk_by(|a, b| a.member.is_some() == b.member.is_some() && (a.member.is_none() || a.path == b.path))
+    {
+        let archive = group.first().filter(|first| first.member.is_some()).map(|first| first.path.as_path());
+        let paths: Vec<PathBuf> = group
+            .iter()
+            .map(|candidate| candidate.member.as_ref().map_or_else(|| candidate.path.clone(), PathBuf::from))
+            .collect();
+        for (path, answer) in paths.iter().zip(discovery.might_contain_dag(&paths, archive).await?) {
+            answers.push(answer.unwrap_or_else(|error| {
+                tracing::error!("[core] might_contain_dag_callable fails for {}: {error}", path.display());
+                false
+            }));
+        }
+    }
+    Ok(answers)
+}

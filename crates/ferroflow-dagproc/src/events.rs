@@ -1,0 +1,192 @@
+//! What the manager makes of what happened.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferroflow_telemetry::metrics::dag_processing as metrics;
+use jiff::Timestamp;
+
+use crate::Error;
+use crate::bundle::{Occasion, Refreshed};
+use crate::chores::ChoreDone;
+use crate::file::{DagFile, Statistics};
+use crate::files::{Change, Changed, Listing};
+use crate::manager::Manager;
+use crate::parse_file::Done;
+
+impl Manager {
+    pub(crate) fn stored(&mut self, file: &DagFile, duration: f64, done: Done, now: Timestamp) {
+        let statistics = self.statistics.entry(file.clone()).or_default();
+        statistics.dags = done.dags;
+        statistics.import_errors = done.import_errors;
+        if done.is_stored {
+            statistics.stored = Some(now);
+        }
+        if let Some(imports) = done.imports {
+            statistics.imports = imports;
+        }
+        self.finish(file, duration, now);
+    }
+
+    /// The file was parsed, but what came of it is not in the database: it is tried again when it is due.
+    pub(crate) fn not_stored(&mut self, file: &DagFile, duration: f64, now: Timestamp) {
+        self.finish(file, duration, now);
+    }
+
+    fn finish(&mut self, file: &DagFile, duration: f64, now: Timestamp) {
+        if !self.queue.contains(file) {
+            self.statistics.remove(file);
+            return;
+        }
+        let statistics = self.statistics.entry(file.clone()).or_default();
+        statistics.finished = Some(now);
+        statistics.duration = Some(duration);
+        statistics.runs += 1;
+        metrics::last_duration(file.measured(), Duration::try_from_secs_f64(duration).unwrap_or_default());
+        self.total_parse_time += duration;
+        self.queue.finish(file, now);
+        if self.is_drained() {
+            let sum = |count: fn(&Statistics) -> usize| self.statistics.values().map(count).sum();
+            let seconds = Duration::try_from_secs_f64(self.total_parse_time).unwrap_or_default();
+            metrics::totals(seconds, sum(|of| of.dags), sum(|of| of.import_errors));
+            self.total_parse_time = 0.0;
+        }
+    }
+
+    pub(crate) fn looked(&mut self, name: &Arc<str>, looked: Result<Refreshed, Error>) {
+        let Some(tracked) = self.bundles.get_mut(name) else { return };
+        tracked.is_busy = false;
+        match looked {
+            Ok(Refreshed::Unchanged(state)) => tracked.state = Some(state),
+            Ok(Refreshed::Listed(state, listing)) => {
+                let before = tracked.state.replace(state.clone());
+                let is_other_version = before.is_some_and(|before| before.version != state.version);
+                self.take_up(name, &listing, is_other_version);
+            }
+            Err(error) => {
+                tracing::error!(bundle = &**name, "a bundle cannot be used now: {}", crate::chain(&error));
+            }
+        }
+    }
+
+    /// Files that are new or changed are parsed, and those that are gone are forgotten.
+    fn take_up(&mut self, bundle: &Arc<str>, listing: &Listing, is_other_version: bool) {
+        let mut gone: BTreeSet<DagFile> =
+            self.queue.files().filter(|file| file.bundle == *bundle).cloned().collect();
+        let (known, mut new) = (gone.len(), 0);
+        for listed in &listing.files {
+            let file = DagFile::new(bundle, &listed.relative);
+            new += usize::from(!gone.remove(&file));
+            let is_news = self.queue.observe(&file, listed.modified);
+            // A file may be replaced by one that is as old, and what it imports may be another in another version.
+            let is_other =
+                self.stamps.insert(file.clone(), listed.stamp).is_some_and(|it| it != listed.stamp);
+            if !is_news && (is_other || is_other_version) {
+                self.queue.touch(&file);
+            }
+        }
+        if new > 0 || !gone.is_empty() || known == 0 {
+            let (files, gone) = (listing.files.len(), gone.len());
+            tracing::info!(bundle = &**bundle, files, new, gone, "the files of a bundle");
+        }
+        for file in gone {
+            self.forget(&file);
+        }
+        metrics::file_path_queue_updated();
+    }
+
+    pub(crate) fn file_changed(&mut self, change: &Change) {
+        if change.root == self.plugins_folder {
+            if matches!(change.what, Changed::Path(_)) {
+                self.plugins_changed();
+            }
+            return;
+        }
+        for tracked in self.bundles.values_mut() {
+            if tracked.bundle.watched_path() != Some(&change.root) {
+                continue;
+            }
+            match &change.what {
+                Changed::Path(path) if !is_by_product(path) => tracked.want(Occasion::FilesChanged),
+                Changed::Path(_) => continue,
+                Changed::Rescan => {
+                    tracked.is_watched = true;
+                    tracked.want(Occasion::FilesChanged);
+                }
+                Changed::Unsupported(reason) => {
+                    tracked.is_watched = false;
+                    let bundle = &*tracked.bundle.name;
+                    tracing::warn!(
+                        bundle,
+                        reason,
+                        "files are listed every few seconds: they cannot be watched"
+                    );
+                }
+            }
+            if let Changed::Path(path) = &change.what {
+                let (bundle, path) = (Arc::clone(&tracked.bundle.name), path.to_string_lossy().into_owned());
+                let importers = self.statistics.iter().filter(|(file, statistics)| {
+                    file.bundle == bundle && statistics.imports.iter().any(|import| **import == *path)
+                });
+                for (file, _) in importers {
+                    tracing::debug!(%file, path, "what a file imports has changed");
+                    self.queue.touch(file);
+                }
+            }
+            return;
+        }
+    }
+
+    fn plugins_changed(&self) {
+        tracing::info!("the plugins folder has changed: custom timetables and listeners are loaded anew");
+        let cx = Arc::clone(&self.cx);
+        tokio::spawn(async move { cx.load_plugins_anew().await });
+    }
+
+    pub(crate) fn chore_done(&mut self, done: ChoreDone) {
+        match done {
+            ChoreDone::Nothing => {}
+            ChoreDone::NewJob(job_id) => self.job_id = job_id,
+            ChoreDone::Requested(requests) => {
+                for request in requests {
+                    let Some(tracked) = self.bundles.get_mut(request.bundle_name.as_str()) else { continue };
+                    tracked.want(Occasion::Requested);
+                    let file = DagFile::new(&tracked.bundle.name, &request.relative_fileloc);
+                    tracing::info!(%file, "somebody asks for a file to be parsed");
+                    self.queue.request(&file);
+                }
+            }
+            ChoreDone::Callbacks(callbacks) => {
+                for callback in callbacks {
+                    metrics::other_callback();
+                    self.callbacks.push_back(callback);
+                }
+            }
+        }
+    }
+}
+
+impl crate::manager::Tracked {
+    /// Notes why the bundle is to be looked at. A routine look may find that nothing is due, and lists nothing then:
+    /// it comes again, and must not take the place of a look that somebody waits for.
+    pub(crate) fn want(&mut self, occasion: Occasion) {
+        self.wanted = self.wanted.max(Some(occasion));
+    }
+}
+
+/// Files that Python and editors leave, which no DAG depends on.
+fn is_by_product(path: &std::path::Path) -> bool {
+    let is_compiled = path.extension().is_some_and(|extension| extension == "pyc" || extension == "swp");
+    is_compiled || path.components().any(|part| part.as_os_str() == "__pycache__")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_routine_look_takes_the_place_of_no_other() {
+        assert!(Occasion::Routine < Occasion::FilesChanged && Occasion::FilesChanged < Occasion::Requested);
+    }
+}

@@ -1,0 +1,105 @@
+//! The DAG processor: folders of Python files become rows that a scheduler can act on.
+//!
+//! [`run`] is the whole of it. `manager.rs` is the loop; `parse_file.rs` is what happens to one file: a child parses
+//! it ([`ferroflow_python`]), and `store/` writes what came of it in one transaction. `bundle.rs` and `files/` tell
+//! which files there are, `callbacks.rs` runs what schedulers leave for us, `chores.rs` has what is done from time to
+//! time.
+
+mod bundle;
+mod callbacks;
+mod child_log;
+mod chores;
+mod context;
+mod error;
+mod events;
+mod extensions;
+mod file;
+pub mod files;
+mod manager;
+pub mod once;
+mod parse_file;
+pub mod requests;
+pub mod store;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferroflow_config::Environment;
+use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::job;
+use ferroflow_model::state::JobState;
+use ferroflow_telemetry::clock;
+use tokio_util::sync::CancellationToken;
+
+pub use context::{Context, Parts};
+pub use error::Error;
+
+use manager::Manager;
+
+/// What is parsed, and how often.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The bundles; all if none is named.
+    pub bundles: Vec<String>,
+    /// How often each file is parsed; without end if not given.
+    pub num_runs: Option<u32>,
+}
+
+/// How long the database may take to note the end: a service manager has no more patience.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// Processes DAG files until it is told to stop, or until all were parsed as often as asked.
+pub async fn run(cx: Arc<Context>, options: &Options, stop: &CancellationToken) -> Result<(), Error> {
+    let mut job_id = cx.announce(clock::now()).await?;
+    let outcome = serve(&cx, options, &mut job_id, stop).await;
+    cx.python.stop().await;
+    let state = if outcome.is_ok() { JobState::Success } else { JobState::Failed };
+    let now = clock::now();
+    let finish = cx.db.transact(|tx| async move { job::finish(tx, job_id, state, now).await }.scope_boxed());
+    // Whoever stops us does not wait for a database that is gone: without a heartbeat, the row tells the same.
+    match tokio::time::timeout(LAST_WORDS, finish).await {
+        Ok(finished) => outcome.and(finished.map(drop).map_err(Error::from)),
+        Err(_) => outcome,
+    }
+}
+
+/// Where this process runs, as its row in `job` tells.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The name of the host.
+    pub name: String,
+    /// The user that it runs as.
+    pub user: String,
+}
+
+impl Host {
+    /// This host, and whom the environment names.
+    pub fn of(environment: &Environment) -> Self {
+        let user =
+            ["LOGNAME", "USER", "LNAME", "USERNAME"].into_iter().find_map(|name| environment.var(name));
+        let user = user.map_or_else(|| rustix::process::getuid().as_raw().to_string(), str::to_owned);
+        Self { name: rustix::system::uname().nodename().to_string_lossy().into_owned(), user }
+    }
+}
+
+/// `job_id` may become another, if somebody removes the row.
+async fn serve(
+    cx: &Arc<Context>,
+    options: &Options,
+    job_id: &mut i64,
+    stop: &CancellationToken,
+) -> Result<(), Error> {
+    let mut manager = tokio::select! {
+        manager = Manager::prepare(Arc::clone(cx), options, *job_id) => manager?,
+        () = stop.cancelled() => return Ok(()),
+    };
+    let outcome = manager.serve(stop).await;
+    *job_id = manager.job_id;
+    outcome
+}
+
+/// An error and what it comes from, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}

@@ -1,0 +1,393 @@
+//! The loop: whatever happens, the next thing to do is begun, and nothing is waited for while a child is free.
+//!
+//! One task owns everything that is remembered. What takes time (children, the database, bundles) runs in tasks of
+//! its own, whose ends are events; so are changes of files, timers and the wish to stop.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferroflow_model::file_queue::{FileQueue, QueueRules};
+use ferroflow_python::bundles::BundleState;
+use ferroflow_telemetry::clock;
+use ferroflow_telemetry::metrics::dag_processing as metrics;
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::bundle::{self, Bundle, Occasion, Refreshed};
+use crate::callbacks::{self, Callback};
+use crate::chores::{self, Chore, ChoreDone, Chores};
+use crate::context::Context;
+use crate::file::{DagFile, Statistics};
+use crate::files::{Change, Stamp, Watcher};
+use crate::parse_file::{self, Done, FileToParse, Parsed};
+use crate::{Error, LAST_WORDS, Options};
+
+/// Results that wait to be stored, per child: a slow database slows the parsing down instead of filling memory.
+const BACKLOG: usize = 4;
+const LONGEST_SLEEP: SignedDuration = SignedDuration::from_secs(1);
+
+pub(crate) struct Manager {
+    pub(crate) cx: Arc<Context>,
+    pub(crate) job_id: i64,
+    pub(crate) bundles: BTreeMap<Arc<str>, Tracked>,
+    pub(crate) queue: FileQueue<DagFile>,
+    pub(crate) statistics: HashMap<DagFile, Statistics>,
+    pub(crate) stamps: HashMap<DagFile, Stamp>,
+    pub(crate) callbacks: VecDeque<Callback>,
+    pub(crate) chores: Chores,
+    /// Seconds spent in parsing since the queue was last empty.
+    pub(crate) total_parse_time: f64,
+    pub(crate) plugins_folder: PathBuf,
+    tasks: JoinSet<Event>,
+    labels: HashMap<Id, Label>,
+    parsing: HashMap<DagFile, AbortHandle>,
+    children: usize,
+    storing: usize,
+    changes: mpsc::Receiver<Change>,
+    _watcher: Watcher,
+}
+
+/// A bundle and where it stands.
+pub(crate) struct Tracked {
+    pub(crate) bundle: Bundle,
+    pub(crate) state: Option<BundleState>,
+    /// Whether changes of its files are reported; else only listing it tells.
+    pub(crate) is_watched: bool,
+    /// Whether it is being looked at.
+    pub(crate) is_busy: bool,
+    /// Why it is to be looked at next.
+    pub(crate) wanted: Option<Occasion>,
+}
+
+/// What a task was for: also one that panics is accounted for.
+#[derive(Clone, Debug)]
+enum Label {
+    Parse(DagFile),
+    Store(DagFile),
+    Callback,
+    Look(Arc<str>),
+    Chore(Chore),
+}
+
+/// The end of a task.
+enum Event {
+    Parsed(FileToParse, Result<Parsed, Error>),
+    Stored(DagFile, f64, Result<Done, Error>),
+    CallbackRun(Result<(), Error>),
+    Looked(Arc<str>, Box<Result<Refreshed, Error>>),
+    ChoreDone(Chore, Result<ChoreDone, Error>),
+}
+
+impl Manager {
+    /// Notes the bundles in the database and begins to watch their folders.
+    pub(crate) async fn prepare(cx: Arc<Context>, options: &Options, job_id: i64) -> Result<Self, Error> {
+        let configured = cx.configured.clone();
+        let names: BTreeSet<String> = configured.iter().map(|bundle| bundle.name.clone()).collect();
+        let unknown: Vec<&str> =
+            options.bundles.iter().filter(|name| !names.contains(*name)).map(String::as_str).collect();
+        if !unknown.is_empty() {
+            let known = names.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(Error::UnknownBundles { names: unknown.join(", "), known });
+        }
+        let mut bundles = BTreeMap::new();
+        for configured in configured {
+            let is_ours = options.bundles.is_empty() || options.bundles.contains(&configured.name);
+            if let Some(bundle) = Bundle::register(&cx, configured).await?.filter(|_| is_ours) {
+                let tracked = Tracked {
+                    bundle,
+                    state: None,
+                    is_watched: false,
+                    is_busy: false,
+                    wanted: Some(Occasion::Routine),
+                };
+                bundles.insert(Arc::clone(&tracked.bundle.name), tracked);
+            }
+        }
+        if options.bundles.is_empty() {
+            bundle::deactivate_others(&cx, &names).await?;
+        }
+        let plugins_folder = cx.settings.core.plugins_folder.clone();
+        let folders = bundles.values().filter_map(|tracked| tracked.bundle.watched_path().map(Into::into));
+        let (watcher, changes) = Watcher::new(folders.chain([plugins_folder.clone()]).collect());
+        let rules = QueueRules {
+            interval: signed(cx.settings.dag_processor.min_file_process_interval),
+            sort_mode: cx.sort_mode()?,
+            max_runs: options.num_runs,
+        };
+        Ok(Self {
+            chores: Chores::new(&cx.settings, clock::now()),
+            cx,
+            job_id,
+            bundles,
+            queue: FileQueue::new(rules),
+            statistics: HashMap::new(),
+            stamps: HashMap::new(),
+            callbacks: VecDeque::new(),
+            total_parse_time: 0.0,
+            plugins_folder,
+            tasks: JoinSet::new(),
+            labels: HashMap::new(),
+            parsing: HashMap::new(),
+            children: 0,
+            storing: 0,
+            changes,
+            _watcher: watcher,
+        })
+    }
+
+    /// Serves until it is told to stop, or until every file was parsed as often as asked.
+    pub(crate) async fn serve(&mut self, stop: &CancellationToken) -> Result<(), Error> {
+        while !self.is_done() && !stop.is_cancelled() {
+            let now = clock::now();
+            self.begin_what_is_due(now);
+            let wait = self.time_until_something_is_due(now);
+            tokio::select! {
+                () = stop.cancelled() => {}
+                Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
+                Some(change) = self.changes.recv() => self.file_changed(&change),
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+        self.wind_down().await
+    }
+
+    fn is_done(&self) -> bool {
+        self.queue.is_done()
+            && self.children + self.storing == 0
+            && self.bundles.values().all(|tracked| tracked.wanted.is_none() && !tracked.is_busy)
+    }
+
+    fn begin_what_is_due(&mut self, now: Timestamp) {
+        for chore in self.chores.take_due(now) {
+            self.begin_chore(chore, now);
+        }
+        let idle: Vec<Arc<str>> = self
+            .bundles
+            .values()
+            .filter(|tracked| !tracked.is_busy && tracked.wanted.is_some())
+            .map(|tracked| Arc::clone(&tracked.bundle.name))
+            .collect();
+        for name in idle {
+            self.look_at(&name, now);
+        }
+        self.start_children(now);
+    }
+
+    fn start_children(&mut self, now: Timestamp) {
+        let slots = usize::try_from(self.cx.settings.dag_processor.parsing_processes).unwrap_or(usize::MAX);
+        while self.children < slots {
+            if let Some(callback) = self.callbacks.pop_front() {
+                let (cx, label) = (Arc::clone(&self.cx), Label::Callback);
+                self.children += 1;
+                self.spawn(
+                    label,
+                    async move { Event::CallbackRun(callbacks::run(&cx, &callback, now).await) },
+                );
+                continue;
+            }
+            if self.storing >= slots.saturating_mul(BACKLOG) {
+                break;
+            }
+            let Some((file, urgency)) = self.queue.take(now) else { break };
+            let Some(work) = self.work_of(&file) else {
+                self.queue.forget(&file);
+                continue;
+            };
+            tracing::debug!(%file, ?urgency, "parsing a file");
+            metrics::process_started(file.measured());
+            let (cx, label) = (Arc::clone(&self.cx), Label::Parse(file.clone()));
+            self.children += 1;
+            let handle = self.spawn(label, async move {
+                let parsed = parse_file::run(&cx, &work).await;
+                Event::Parsed(work, parsed)
+            });
+            self.parsing.insert(file, handle);
+        }
+        metrics::file_path_queue_size(self.queue.ready());
+    }
+
+    fn work_of(&self, file: &DagFile) -> Option<FileToParse> {
+        let state = self.bundles.get(&file.bundle)?.state.as_ref()?;
+        Some(FileToParse {
+            file: file.clone(),
+            bundle_path: state.path.clone(),
+            bundle_version: state.version.clone(),
+            version_data: state.version_data.clone(),
+        })
+    }
+
+    fn look_at(&mut self, name: &Arc<str>, now: Timestamp) {
+        let Some(tracked) = self.bundles.get_mut(name) else { return };
+        let occasion = tracked.wanted.take().unwrap_or(Occasion::Routine);
+        tracked.is_busy = true;
+        let (bundle, state) = (tracked.bundle.clone(), tracked.state.clone());
+        let (cx, name) = (Arc::clone(&self.cx), Arc::clone(name));
+        self.spawn(Label::Look(Arc::clone(&name)), async move {
+            let looked = bundle.refresh(&cx, state.as_ref(), occasion, now).await;
+            Event::Looked(name, Box::new(looked))
+        });
+    }
+
+    fn begin_chore(&mut self, chore: Chore, now: Timestamp) {
+        let Some(work) = chores::begin(self, chore, now) else {
+            self.chores.done(chore, now);
+            return;
+        };
+        self.spawn(Label::Chore(chore), async move { Event::ChoreDone(chore, work.await) });
+    }
+
+    fn spawn(&mut self, label: Label, work: impl Future<Output = Event> + Send + 'static) -> AbortHandle {
+        let handle = self.tasks.spawn(work);
+        self.labels.insert(handle.id(), label);
+        handle
+    }
+
+    fn time_until_something_is_due(&self, now: Timestamp) -> Duration {
+        let slots = usize::try_from(self.cx.settings.dag_processor.parsing_processes).unwrap_or(usize::MAX);
+        let is_free = self.children < slots && self.storing < slots.saturating_mul(BACKLOG);
+        let file = self.queue.next_due().filter(|_| is_free);
+        let next = file.into_iter().chain(self.chores.next_due()).min();
+        let wait = next.map_or(SignedDuration::from_secs(1), |next| next.duration_since(now));
+        // Not for long: the clock may be set back meanwhile.
+        Duration::try_from(wait.clamp(SignedDuration::ZERO, LONGEST_SLEEP)).unwrap_or_default()
+    }
+
+    fn ended(&mut self, ended: Result<(Id, Event), JoinError>) {
+        let (id, event) = match ended {
+            Ok((id, event)) => (id, Ok(event)),
+            Err(error) => (error.id(), Err(error)),
+        };
+        let Some(label) = self.labels.remove(&id) else { return };
+        match &label {
+            Label::Parse(file) => {
+                self.children -= 1;
+                self.parsing.remove(file);
+            }
+            Label::Callback => self.children -= 1,
+            Label::Store(_) => self.storing -= 1,
+            Label::Look(_) | Label::Chore(_) => {}
+        }
+        match event {
+            Ok(event) => self.happened(event),
+            Err(error) => self.failed(label, &error),
+        }
+    }
+
+    fn happened(&mut self, event: Event) {
+        let now = clock::now();
+        match event {
+            Event::Parsed(work, Ok(parsed)) => self.begin_to_store(work, parsed),
+            Event::Parsed(work, Err(error)) => {
+                tracing::error!(file = %work.file, "a file was not parsed: {}", crate::chain(&error));
+                self.queue.finish(&work.file, now);
+            }
+            Event::Stored(file, duration, Ok(done)) => self.stored(&file, duration, done, now),
+            Event::Stored(file, duration, Err(error)) => {
+                tracing::error!(%file, "the result of a file was not stored: {}", crate::chain(&error));
+                self.not_stored(&file, duration, now);
+            }
+            Event::CallbackRun(Ok(())) => metrics::callback_only(),
+            Event::CallbackRun(Err(error)) => {
+                tracing::error!("a callback was not run: {}", crate::chain(&error));
+            }
+            Event::Looked(name, looked) => self.looked(&name, *looked),
+            Event::ChoreDone(chore, done) => {
+                self.chores.done(chore, now);
+                match done {
+                    Ok(done) => self.chore_done(done),
+                    Err(error) => tracing::error!("{chore}: {}", crate::chain(&error)),
+                }
+            }
+        }
+    }
+
+    fn begin_to_store(&mut self, work: FileToParse, parsed: Parsed) {
+        if !self.queue.contains(&work.file) {
+            return;
+        }
+        let (cx, file, duration) = (Arc::clone(&self.cx), work.file.clone(), parsed.duration);
+        self.storing += 1;
+        self.spawn(Label::Store(file.clone()), async move {
+            let done = parse_file::store(&cx, &work, parsed).await;
+            Event::Stored(file, duration, done)
+        });
+    }
+
+    /// A task panicked, or was aborted because its file is gone.
+    fn failed(&mut self, label: Label, error: &JoinError) {
+        let now = clock::now();
+        if error.is_panic() {
+            tracing::error!(?label, "this is a bug in ferroflow: {error}");
+        }
+        match label {
+            Label::Parse(file) => self.queue.finish(&file, now),
+            Label::Store(file) => self.not_stored(&file, 0.0, now),
+            Label::Callback => {}
+            Label::Look(name) => {
+                if let Some(tracked) = self.bundles.get_mut(&name) {
+                    tracked.is_busy = false;
+                }
+            }
+            Label::Chore(chore) => self.chores.done(chore, now),
+        }
+    }
+
+    /// A file is gone: what is known of it is forgotten, and a child that works on it is killed.
+    pub(crate) fn forget(&mut self, file: &DagFile) {
+        tracing::info!(%file, "a file is gone");
+        self.queue.forget(file);
+        self.statistics.remove(file);
+        self.stamps.remove(file);
+        if let Some(child) = self.parsing.remove(file) {
+            metrics::process_ended(file.measured(), metrics::Ended::Stop);
+            child.abort();
+        }
+    }
+
+    /// Whether nothing is being parsed or waits for it.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.queue.ready() == 0 && self.parsing.is_empty() && self.storing == 0
+    }
+
+    /// Lets results be stored that are there, kills the children, and gives back what was not begun.
+    async fn wind_down(&mut self) -> Result<(), Error> {
+        for (file, child) in &self.parsing {
+            metrics::process_ended(file.measured(), metrics::Ended::Terminate);
+            child.abort();
+        }
+        let enough = tokio::time::sleep(Duration::from_secs(5));
+        tokio::pin!(enough);
+        while self.labels.values().any(|label| matches!(label, Label::Store(_) | Label::Callback)) {
+            tokio::select! {
+                Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
+                () = &mut enough => break,
+            }
+        }
+        self.tasks.shutdown().await;
+        let cx = Arc::clone(&self.cx);
+        let callbacks: Vec<Callback> = self.callbacks.drain(..).collect();
+        let give_back = async {
+            for callback in &callbacks {
+                callbacks::give_back(&cx, callback).await?;
+            }
+            Ok::<(), Error>(())
+        };
+        if let Ok(given) = tokio::time::timeout(LAST_WORDS, give_back).await {
+            given?;
+        } else {
+            tracing::warn!("callbacks could not be given back; the next processor takes them over");
+        }
+        if self.queue.is_done() {
+            chores::mark_stale(&self.cx, chores::stored(&self.statistics)).await?;
+        }
+        Ok(())
+    }
+}
+
+fn signed(duration: Duration) -> SignedDuration {
+    SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
+}
