@@ -13,7 +13,9 @@ use clap::{Parser, Subcommand};
 use ferroflow_config::Environment;
 use mimalloc::MiMalloc;
 
-use commands::{config, db, info, rotate_fernet_key, timetable, version};
+use commands::{
+    BadNews, config, dag_processor, dags, db, info, python, rotate_fernet_key, timetable, version,
+};
 
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
@@ -35,11 +37,22 @@ enum Command {
     /// Show the configuration that is in effect, and where each value comes from
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Parse DAG files and store what is in them, until it is stopped
+    ///
+    /// Stands in for `airflow dag-processor`, or works beside it. DAG files are imported in short-lived processes of
+    /// the Python that `ferroflow python show` names; a file that was changed is parsed at once.
+    DagProcessor(dag_processor::DagProcessorCommand),
+    /// Show DAGs: which there are, what they look like, when they run next, which files cannot be imported
+    #[command(subcommand)]
+    Dags(dags::DagsCommand),
     /// Create, check and reset the metadata database
     #[command(subcommand)]
     Db(db::DbCommand),
     /// Show what this installation is and uses: versions, paths, database
     Info,
+    /// Install or show the Python that runs DAG files and tasks
+    #[command(subcommand)]
+    Python(python::PythonCommand),
     /// Encrypt all secrets in the database anew, with the first key of [core] fernet_key
     ///
     /// To change the key: set [core] fernet_key to the new key, a comma and the old key, run this, then drop the
@@ -58,8 +71,11 @@ fn main() -> ExitCode {
     let mut out = io::stdout().lock();
     let outcome = match cli.command {
         Command::Config(command) => config::run(&command, &environment, &mut out),
+        Command::DagProcessor(command) => dag_processor::run(&command, &environment),
+        Command::Dags(command) => dags::run(&command, &environment, &mut out),
         Command::Db(command) => db::run(&command, &environment, &mut out),
         Command::Info => info::run(&environment, &mut out),
+        Command::Python(command) => python::run(&command, &environment, &mut out),
         Command::RotateFernetKey => rotate_fernet_key::run(&environment, &mut out),
         Command::Timetable(command) => timetable::run(&command, &environment, &mut out),
         Command::Version => version::run(&mut out),
@@ -67,6 +83,7 @@ fn main() -> ExitCode {
     match outcome.and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if error.is::<BadNews>() => ExitCode::FAILURE,
         Err(error) => {
             drop(writeln!(io::stderr(), "error: {error:#}"));
             ExitCode::FAILURE

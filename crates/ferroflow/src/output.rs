@@ -1,16 +1,22 @@
 //! Lists as Airflow's commands print them: `-o table|json|yaml|plain`.
 //!
-//! Values are text or nothing, in every format, as they are in Airflow's. What differs on purpose: lines do not end
-//! in blanks, nothing is cut or folded at the width of the terminal, and a cell has one line, so that `grep` finds
-//! whole rows.
+//! Values are text, nothing, or lists and maps of these, in every format, as they are in Airflow's. What differs on
+//! purpose: lines do not end in blanks, nothing is cut or folded at the width of the terminal, and a cell has one
+//! line, so that `grep` finds whole rows.
+
+mod cell;
+mod progress;
+mod yaml;
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 use ferroflow_model::Json;
-use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthStr as _;
+
+pub(crate) use cell::Cell;
+pub(crate) use progress::Progress;
 
 /// The option of a command that prints a list.
 #[derive(Args, Debug)]
@@ -33,21 +39,21 @@ pub(crate) enum Format {
 /// Rows of named values.
 pub(crate) struct Records {
     columns: Vec<&'static str>,
-    rows: Vec<Vec<Option<String>>>,
+    rows: Vec<Vec<Cell>>,
 }
 
 impl Records {
     /// Each row has one value per column.
-    pub(crate) fn new(columns: Vec<&'static str>, rows: Vec<Vec<Option<String>>>) -> Self {
+    pub(crate) fn new<C: Into<Cell>>(columns: Vec<&'static str>, rows: Vec<Vec<C>>) -> Self {
         debug_assert!(rows.iter().all(|row| row.len() == columns.len()), "one value per column");
+        let rows = rows.into_iter().map(|row| row.into_iter().map(Into::into).collect()).collect();
         Self { columns, rows }
     }
 
     /// Only the columns in which some row has something.
     pub(crate) fn without_empty_columns(self) -> Self {
-        let says_something = |value: &Option<String>| value.as_ref().is_some_and(|text| !text.is_empty());
         let is_used: Vec<bool> =
-            (0..self.columns.len()).map(|n| self.rows.iter().any(|row| says_something(&row[n]))).collect();
+            (0..self.columns.len()).map(|n| self.rows.iter().any(|row| row[n].says_something())).collect();
         let rows = self.rows.into_iter().map(|row| used(row, &is_used)).collect();
         Self { columns: used(self.columns, &is_used), rows }
     }
@@ -55,42 +61,23 @@ impl Records {
     /// Prints all rows.
     pub(crate) fn print(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
         match format {
-            Format::Json => writeln!(out, "{}", self.to_json()),
-            Format::Yaml => self.print_yaml(out),
+            Format::Json => writeln!(out, "{}", Json::from(self.to_cell().into_json())),
+            Format::Yaml => writeln!(out, "{}", yaml::document(&self.to_cell())),
             Format::Table | Format::Plain if self.rows.is_empty() => writeln!(out, "No data found"),
             Format::Table => self.print_table(out),
             Format::Plain => self.print_plain(out),
         }
     }
 
-    fn to_json(&self) -> Json {
-        let object = |row: &Vec<Option<String>>| {
-            let names = self.columns.iter().map(|name| (*name).to_owned());
-            Value::Object(names.zip(row.iter().cloned().map(Value::from)).collect::<Map<_, _>>())
-        };
-        Json::from(Value::Array(self.rows.iter().map(object).collect()))
-    }
-
-    /// By hand: what is printed is a list of flat maps of texts, and the readers that scripts use (`PyYAML`, Ruby's,
-    /// Go's) disagree about which plain words are texts. Libraries write what one of them reads.
-    fn print_yaml(&self, out: &mut dyn Write) -> io::Result<()> {
-        if self.rows.is_empty() {
-            return writeln!(out, "[]");
-        }
-        let mut order: Vec<usize> = (0..self.columns.len()).collect();
-        order.sort_by_key(|n| self.columns[*n]);
-        for row in &self.rows {
-            for (position, n) in order.iter().enumerate() {
-                let bullet = if position == 0 { "- " } else { "  " };
-                let value = row[*n].as_deref().map_or_else(|| "null".to_owned(), yaml_scalar);
-                writeln!(out, "{bullet}{}: {value}", self.columns[*n])?;
-            }
-        }
-        Ok(())
+    /// The list as programs see it: one map per row.
+    fn to_cell(&self) -> Cell {
+        let map =
+            |row: &Vec<Cell>| Cell::Map(self.columns.iter().copied().zip(row.iter().cloned()).collect());
+        Cell::List(self.rows.iter().map(map).collect())
     }
 
     fn print_table(&self, out: &mut dyn Write) -> io::Result<()> {
-        let cells = self.cells("None");
+        let cells = self.cells(Cell::in_table);
         let columns = self.layout(&cells, 0, |_| false);
         writeln!(out, "{}", line(&columns, &self.columns, " | "))?;
         let rules: Vec<String> = columns.iter().map(|column| "=".repeat(column.width)).collect();
@@ -100,7 +87,7 @@ impl Records {
 
     /// Numbers are right-aligned, and a column is a little wider than its name.
     fn print_plain(&self, out: &mut dyn Write) -> io::Result<()> {
-        let cells = self.cells("");
+        let cells = self.cells(Cell::in_plain);
         let columns = self.layout(&cells, 2, |column| {
             let mut values = column.iter().filter(|cell| !cell.is_empty()).peekable();
             values.peek().is_some() && values.all(|cell| is_whole_number(cell))
@@ -109,8 +96,8 @@ impl Records {
         cells.iter().try_for_each(|row| writeln!(out, "{}", line(&columns, row, "  ")))
     }
 
-    fn cells(&self, nothing: &str) -> Vec<Vec<String>> {
-        let cell = |value: &Option<String>| value.as_deref().map_or_else(|| nothing.to_owned(), on_one_line);
+    fn cells(&self, text: impl Fn(&Cell) -> String) -> Vec<Vec<String>> {
+        let cell = |cell: &Cell| on_one_line(&text(cell));
         self.rows.iter().map(|row| row.iter().map(cell).collect()).collect()
     }
 
@@ -170,37 +157,10 @@ fn is_whole_number(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// A text in YAML: plain where no reader takes it for anything else, otherwise in quotes.
-fn yaml_scalar(text: &str) -> String {
-    const NOT_TEXT: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
-    let is_ascii = text.chars().all(|c| matches!(c, ' '..='~'));
-    let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && !NOT_TEXT.iter().any(|word| text.eq_ignore_ascii_case(word))
-        && !text.contains(": ")
-        && !text.contains(" #")
-        && !text.ends_with([':', ' ']);
-    match (is_ascii, is_plain) {
-        (true, true) => text.to_owned(),
-        (true, false) => format!("'{}'", text.replace('\'', "''")),
-        (false, _) => format!("\"{}\"", text.chars().map(yaml_escape).collect::<String>()),
-    }
-}
-
-fn yaml_escape(c: char) -> String {
-    match (c, u32::from(c)) {
-        ('"' | '\\', _) => format!("\\{c}"),
-        ('\n', _) => "\\n".to_owned(),
-        ('\t', _) => "\\t".to_owned(),
-        (' '..='~', _) => c.to_string(),
-        (_, code @ ..=0xff) => format!("\\x{code:02X}"),
-        (_, code @ ..=0xffff) => format!("\\u{code:04X}"),
-        (_, code) => format!("\\U{code:08X}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use ferroflow_testkit::{Airflow, repository};
+    use serde_json::{Map, Value};
 
     use super::*;
 
@@ -303,13 +263,13 @@ mod tests {
             "7 of 9",
             "clocks go back; 02:30 comes twice: runs at the second",
         ];
-        let rows = texts.iter().map(|text| vec![Some((*text).to_owned()), None]).collect();
+        let rows = texts.iter().map(|text| vec![Some((*text).to_owned()), None]).collect::<Vec<_>>();
         let records = Records::new(vec!["text", "nothing"], rows);
         let yaml = printed(&records, Format::Yaml);
         let loaded =
             Airflow::on("sqlite://").python("testdata/output/load_yaml.py", &[], &yaml).expect_success();
         let loaded: Value = serde_json::from_str(&loaded).unwrap();
-        assert_eq!(loaded, records.to_json().value().unwrap());
+        assert_eq!(loaded, records.to_cell().into_json());
     }
 
     #[test]

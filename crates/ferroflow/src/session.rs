@@ -1,32 +1,61 @@
 //! What every command that works on the database begins with: settings that are right, and a connection.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use anyhow::Result;
 use ferroflow_config::{Configuration, Environment, Settings};
+use ferroflow_dagproc::{Host, Parts};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::log_template::{LogTemplate, LogTemplates};
 use ferroflow_db::schema::Creation;
 use ferroflow_db::{ConnectError, DatabaseUrl, Db, Options};
+use ferroflow_python::interpreter::{Interpreter, Places};
+use ferroflow_telemetry::metrics::{self, MetricsSettings};
 use ferroflow_telemetry::{clock, log_to_stderr};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 /// The configuration of this process, checked.
 pub(crate) struct Session {
     pub(crate) configuration: Configuration,
-    pub(crate) settings: Settings,
-    pub(crate) fernet: Fernet,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) fernet: Arc<Fernet>,
+    environment: Environment,
 }
 
 impl Session {
     /// Reads the configuration. A wrong value anywhere in it is refused here, before anything is done.
     pub(crate) fn start(environment: &Environment) -> Result<Self> {
+        Self::start_logging(environment, str::to_owned)
+    }
+
+    /// The same, with everything that can be logged if so wished.
+    pub(crate) fn start_with(environment: &Environment, verbose: bool) -> Result<Self> {
+        Self::start_logging(environment, |level| if verbose { "DEBUG" } else { level }.to_owned())
+    }
+
+    /// The same for a command that starts much to answer a question: without a wish for more or less, only what is
+    /// wrong is told.
+    pub(crate) fn start_quietly(environment: &Environment) -> Result<Self> {
+        Self::start_logging(environment, |level| if level == "INFO" { "WARNING" } else { level }.to_owned())
+    }
+
+    fn start_logging(environment: &Environment, level: impl Fn(&str) -> String) -> Result<Self> {
         let configuration = Configuration::load(environment)?;
         let settings = Settings::load(&configuration)?;
         let keys = settings.core.fernet_key.as_ref().map_or("", |keys| keys.expose());
         let fernet = Fernet::new(keys)?;
-        log_to_stderr(&settings.logging.logging_level)?;
+        log_to_stderr(&level(&settings.logging.logging_level))?;
         for warning in configuration.warnings() {
             tracing::warn!("{warning}");
         }
-        Ok(Self { configuration, settings, fernet })
+        Ok(Self {
+            configuration,
+            settings: Arc::new(settings),
+            fernet: Arc::new(fernet),
+            environment: environment.clone(),
+        })
     }
 
     /// Connects to a database that exists.
@@ -60,6 +89,51 @@ impl Session {
         }
     }
 
+    /// The Python that runs user code.
+    pub(crate) fn interpreter(&self) -> Result<Interpreter> {
+        Ok(Interpreter::find(Places {
+            setting: self.settings.ferroflow.python.as_deref(),
+            virtual_env: self.environment.var("VIRTUAL_ENV"),
+            search_path: self.environment.var("PATH"),
+            airflow_home: Path::new(self.configuration.airflow_home()),
+        })?)
+    }
+
+    /// What parses DAG files, on this database and host.
+    pub(crate) fn parts(&self, db: &Db) -> Result<Parts> {
+        Ok(Parts {
+            db: db.clone(),
+            environment: self.environment.clone(),
+            settings: Arc::clone(&self.settings),
+            fernet: Arc::clone(&self.fernet),
+            python: self.interpreter()?.path,
+            host: Host::of(&self.environment),
+        })
+    }
+
+    /// Sends metrics from now on, if the configuration says so.
+    pub(crate) fn send_metrics(&self) -> Result<()> {
+        let from = &self.settings.metrics;
+        Ok(metrics::install(MetricsSettings {
+            statsd_on: from.statsd_on,
+            host: from.statsd_host.clone(),
+            port: from.statsd_port,
+            ipv6: from.statsd_ipv6,
+            prefix: from.statsd_prefix.clone(),
+            allow_list: from.metrics_allow_list.clone(),
+            block_list: from.metrics_block_list.clone(),
+            legacy_names_on: from.legacy_names_on,
+            influxdb_enabled: from.statsd_influxdb_enabled,
+            disabled_tags: from.statsd_disabled_tags.clone(),
+            datadog_enabled: from.statsd_datadog_enabled,
+            datadog_tags: from.statsd_datadog_tags.clone(),
+            datadog_metrics_tags: from.statsd_datadog_metrics_tags,
+            stat_name_handler: from.stat_name_handler.clone(),
+            custom_client: from.statsd_custom_client_path.clone(),
+            otel_on: from.otel_on,
+        })?)
+    }
+
     /// What a new database is made with.
     pub(crate) fn creation(&self) -> Result<Creation> {
         Ok(Creation {
@@ -83,6 +157,29 @@ impl Session {
             current: LogTemplate { filename: filename.text, elasticsearch_id: elasticsearch_id.text },
         })
     }
+}
+
+/// Cancels `stop` at Ctrl-C or SIGTERM. SIGUSR2, which makes official components tell what they do, is ignored.
+pub(crate) fn stop_on_signals(stop: &CancellationToken) -> Result<()> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut debug, stop) = (signal(SignalKind::user_defined2())?, stop.clone());
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => break,
+                _ = terminate.recv() => break,
+                _ = debug.recv() => {}
+            }
+        }
+        tracing::info!("stopping");
+        stop.cancel();
+    });
+    Ok(())
+}
+
+/// Runs a command's asynchronous part that has much to do at a time.
+pub(crate) fn block_on_threads<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(work)
 }
 
 /// Runs a command's asynchronous part.

@@ -1,8 +1,23 @@
 //! One file per command.
 
 pub(crate) mod config;
+pub(crate) mod dag_processor;
+pub(crate) mod dags;
 pub(crate) mod db;
 pub(crate) mod info;
+pub(crate) mod python;
 pub(crate) mod rotate_fernet_key;
 pub(crate) mod timetable;
 pub(crate) mod version;
+
+/// A command has told what it found, and that is bad news: nothing is left to say, but its exit code is 1.
+#[derive(Debug)]
+pub(crate) struct BadNews;
+
+impl std::error::Error for BadNews {}
+
+impl std::fmt::Display for BadNews {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("see above")
+    }
+}

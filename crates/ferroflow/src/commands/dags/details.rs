@@ -1,0 +1,46 @@
+//! `ferroflow dags details`
+
+use std::io::Write;
+
+use anyhow::Result;
+use clap::Args;
+use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::dag::listing;
+
+use super::{VerboseArgs, detail, stored};
+use crate::output::{Cell, Format, OutputArgs, Records};
+use crate::session::{Session, block_on};
+
+#[derive(Args, Debug)]
+pub(crate) struct DetailsArgs {
+    /// The DAG
+    dag_id: String,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    _verbose: VerboseArgs,
+}
+
+pub(super) fn run(args: &DetailsArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
+    let dag_id = args.dag_id.as_str();
+    let dag = block_on(async {
+        let db = stored::connect(session).await?;
+        let found = db.read(|tx| async move { listing::find_tagged(tx, dag_id).await }.scope_boxed()).await?;
+        match found {
+            Some(dag) => Ok(dag),
+            None => Err(stored::unknown(&db, dag_id).await),
+        }
+    })?;
+    let fields = detail::of_row(&dag, session.settings.api.secret_key.as_ref());
+    let records = match args.output.output {
+        Format::Table | Format::Plain => {
+            let rows = fields.into_iter().map(|(name, value)| vec![Cell::from(name), value]).collect();
+            Records::new(vec!["property_name", "property_value"], rows)
+        }
+        Format::Json | Format::Yaml => {
+            let (names, values) = fields.into_iter().unzip();
+            Records::new(names, vec![values])
+        }
+    };
+    Ok(records.print(args.output.output, out)?)
+}

@@ -1,0 +1,1 @@
+"""Nobody takes this for anything else than a module."""

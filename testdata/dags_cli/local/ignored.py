@@ -1,0 +1,3 @@
+"""The ignore file names this DAG of Airflow."""
+
+raise RuntimeError("not to be imported")

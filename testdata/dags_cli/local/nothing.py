@@ -1,0 +1,1 @@
+"""A file of Airflow without any DAG."""
