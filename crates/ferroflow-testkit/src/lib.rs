@@ -6,6 +6,7 @@
 #![expect(clippy::missing_panics_doc, reason = "what is for tests fails by panicking")]
 
 mod airflow;
+pub mod dag_processing;
 mod database;
 mod given;
 mod program;

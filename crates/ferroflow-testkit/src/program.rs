@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -92,11 +92,8 @@ impl Finished {
 
 /// Runs a command to its end.
 pub fn finish(command: &mut Command, input: &str) -> Finished {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = start(command)
         .unwrap_or_else(|error| panic!("{} is started: {error}", command.get_program().display()));
     let mut stdin = child.stdin.take().expect("it was piped");
     let text = input.to_owned();
@@ -114,4 +111,16 @@ pub fn finish(command: &mut Command, input: &str) -> Finished {
 #[expect(clippy::disallowed_methods, reason = "a program under test finds /bin/sh and the like where we do")]
 fn search_path() -> std::ffi::OsString {
     std::env::var_os("PATH").unwrap_or_default()
+}
+
+/// A program that a test has just copied is busy for a moment: another test may have forked while it was written.
+fn start(command: &mut Command) -> std::io::Result<Child> {
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
+    for _ in 0..100 {
+        match command.spawn() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::sleep(PAUSE),
+            outcome => return outcome,
+        }
+    }
+    command.spawn()
 }

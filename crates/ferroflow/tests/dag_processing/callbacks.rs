@@ -1,0 +1,68 @@
+//! A callback is called once, however many processors there are.
+
+use std::collections::BTreeMap;
+
+use ferroflow_testkit::Server;
+use ferroflow_testkit::dag_processing::{Place, Running, wait_until};
+use serde_json::json;
+
+use crate::FERROFLOW;
+
+const DAG: &str = "\
+import os
+from datetime import datetime
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG
+
+def tell(context):
+    # One write of one short line: those of several processes do not mix.
+    with open(os.environ['CALLED'], 'ab', buffering=0) as called:
+        called.write(f\"{context['run_id']}\\n\".encode())
+
+with DAG('calls_back', schedule=None, start_date=datetime(2024, 1, 1), on_failure_callback=tell):
+    EmptyOperator(task_id='only')
+";
+
+const CALLBACKS: usize = 60;
+
+async fn two_processors_call_each_callback_once(server: Server) {
+    let place = Place::on(server).await;
+    let called = place.root().join("called");
+    let place = place.with("CALLED", &called.display().to_string());
+    place.write("calls_back.py", DAG);
+    let mut observer = place.observe();
+    let processors: [Running; 2] = [(); 2].map(|()| place.start(FERROFLOW, &["dag-processor"]));
+    let logs = || processors.iter().map(Running::log).collect::<Vec<_>>().join("\n");
+    assert!(wait_until(90, || observer.serialized() == ["calls_back"]), "{}", logs());
+
+    for first in (0..CALLBACKS).step_by(10) {
+        observer.ask(&json!(["add_dag_callbacks", "calls_back", "calls_back.py", first, 10]));
+    }
+    let lines = || std::fs::read_to_string(&called).unwrap_or_default();
+    assert!(wait_until(120, || lines().lines().count() >= CALLBACKS), "{}\n{}", lines(), logs());
+    assert!(wait_until(10, || observer.ask(&json!(["callbacks_left"])) == json!(0)));
+
+    for running in &processors {
+        running.terminate();
+    }
+    for mut running in processors {
+        assert_eq!(running.wait_for_end(30), Some(0), "{}", running.log());
+    }
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    for line in lines().lines() {
+        *times.entry(line.to_owned()).or_default() += 1;
+    }
+    let expected: BTreeMap<String, usize> =
+        (0..CALLBACKS).map(|number| (format!("run {number}"), 1)).collect();
+    assert_eq!(times, expected);
+}
+
+#[tokio::test]
+async fn on_sqlite() {
+    two_processors_call_each_callback_once(Server::Sqlite).await;
+}
+
+#[tokio::test]
+async fn on_postgres() {
+    two_processors_call_each_callback_once(Server::Postgres).await;
+}

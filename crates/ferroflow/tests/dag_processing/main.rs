@@ -1,0 +1,13 @@
+//! `ferroflow dag-processor`: what it writes beside what official Airflow writes, and what cannot stop it.
+
+mod accepted;
+mod callbacks;
+mod differences;
+mod differential;
+mod duplicates;
+mod hostile;
+mod killed;
+mod memory;
+mod official;
+
+const FERROFLOW: &str = env!("CARGO_BIN_EXE_ferroflow");

@@ -1,0 +1,3 @@
+"""A member of the archive that cannot be imported: airflow, DAG."""
+
+raise ValueError("this member is broken")

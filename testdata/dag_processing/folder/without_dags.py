@@ -1,0 +1,3 @@
+"""Speaks of airflow and of a DAG, and has none."""
+
+NOTHING = None

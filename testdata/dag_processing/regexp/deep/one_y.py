@@ -1,0 +1,6 @@
+"""For the rules in .airflowignore."""
+
+from airflow.sdk import DAG
+
+with DAG("regexp_deep_one_y", schedule=None):
+    pass

@@ -1,0 +1,6 @@
+"""For the rules in .airflowignore."""
+
+from airflow.sdk import DAG
+
+with DAG("regexp_not_skipped_here", schedule=None):
+    pass
