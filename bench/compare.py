@@ -3,20 +3,19 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
 
-def compare(name: str) -> None:
+def compare(name: str, package: str = "ferroflow-bench", arguments: Sequence[str] = ()) -> None:
     """Runs `airflow_<name>.py` with the path of our program, by the virtualenv's Python."""
     venv = os.environ.get("FERROFLOW_TEST_VENV")
     if not venv:
         sys.exit(f"bench/{name}: there is no official Airflow to compare with; run: ./test -- bench/{name}")
-    subprocess.run(
-        ["cargo", "build", "--release", "--package", "ferroflow-bench"], cwd=HERE.parent, check=True
-    )
+    subprocess.run(["cargo", "build", "--release", "--package", package], cwd=HERE.parent, check=True)
     target = HERE.parent / os.environ.get("CARGO_TARGET_DIR", "target")
     script = HERE / f"airflow_{name}.py"
-    program = target / "release" / "ferroflow-bench"
-    subprocess.run([Path(venv) / "bin" / "python", script, program], check=True)
+    program = target / "release" / package
+    subprocess.run([Path(venv) / "bin" / "python", script, program, *arguments], check=True)
