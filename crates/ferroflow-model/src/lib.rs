@@ -21,6 +21,7 @@ pub mod state;
 pub mod state_machine;
 pub mod stored_assets;
 pub mod stored_dag;
+pub mod supervision;
 pub mod timetable;
 pub mod weight;
 

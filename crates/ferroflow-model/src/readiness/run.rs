@@ -213,7 +213,8 @@ impl Run {
         (!self.is_at_rest && !is_before_its_time) || self.next_due(now).is_some_and(|due| due <= now)
     }
 
-    pub(super) fn unfinished_of(&self, task: TaskIndex) -> u32 {
+    /// How many instances of a task are not finished.
+    pub fn unfinished_of(&self, task: TaskIndex) -> u32 {
         self.tasks[task.position()].unfinished
     }
 

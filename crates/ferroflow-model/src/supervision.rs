@@ -1,0 +1,147 @@
+//! What is concluded when the process of a task has ended.
+
+use std::fmt;
+
+use crate::state::TaskState;
+
+/// How a task's process ended, and what was known by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// How it ended.
+    pub exit: Exit,
+    /// The state that it told, and that is in its row.
+    pub told: Option<TaskState>,
+    /// Why it was told to end, if it was.
+    pub ordered: Option<EndOrder>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// With Python's fork server, from which it was forked.
+    WithForkServer,
+}
+
+/// Why a process was told to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndOrder {
+    /// Its task instance was cleared, marked or deleted: it is not wanted any more.
+    Unwanted,
+    /// It had told its state, and then took too long with what follows: callbacks, listeners.
+    Overtime,
+    /// The executor stops.
+    Shutdown,
+    /// For too long nobody could be told that it lives; by now it may be taken for dead.
+    HeartbeatsFailed,
+}
+
+/// What follows from an ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conclusion {
+    /// Its row tells what became of it.
+    Told(TaskState),
+    /// Its row is somebody else's by now.
+    Unwanted,
+    /// It ended without a word: it has failed, or is tried again.
+    WithoutAWord(EndedHow),
+}
+
+/// How something ended that told nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndedHow {
+    /// How it ended.
+    pub exit: Exit,
+    /// Why it was told to end, if it was.
+    pub ordered: Option<EndOrder>,
+}
+
+/// What is concluded. What the row says counts, however the process ended afterwards: a callback that crashes does
+/// not undo a success.
+pub fn conclude(ending: Ending) -> Conclusion {
+    let Ending { exit, told, ordered } = ending;
+    match (told, ordered) {
+        (Some(state), _) => Conclusion::Told(state),
+        (None, Some(EndOrder::Unwanted)) => Conclusion::Unwanted,
+        (None, ordered) => Conclusion::WithoutAWord(EndedHow { exit, ordered }),
+    }
+}
+
+impl fmt::Display for EndedHow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ordered {
+            Some(EndOrder::Shutdown) => {
+                return f.write_str("The executor was stopped, and the task with it.");
+            }
+            Some(EndOrder::HeartbeatsFailed) => {
+                return f.write_str(
+                    "The metadata database could not be reached for longer than [scheduler] \
+                     task_instance_heartbeat_timeout, after which the task may be started elsewhere: it was ended.",
+                );
+            }
+            Some(EndOrder::Unwanted | EndOrder::Overtime) | None => {}
+        }
+        match self.exit {
+            Exit::Code(0) => f.write_str(
+                "The task's process ended with exit code 0 without telling what became of the task. Does it call \
+                 os._exit()?",
+            ),
+            Exit::Code(code) => write!(f, "The task's process ended with exit code {code}."),
+            Exit::Signal(9) => f.write_str(
+                "The task's process was killed by signal 9 (SIGKILL): by the system because memory ran out, most \
+                 likely, or by somebody.",
+            ),
+            Exit::Signal(11) => f.write_str(
+                "The task's process was killed by signal 11 (SIGSEGV): a library in native code crashed.",
+            ),
+            Exit::Signal(number) => write!(f, "The task's process was killed by signal {number}."),
+            Exit::WithForkServer => {
+                f.write_str("Python's fork server died, and the task's process with it.")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CRASH: Ending = Ending { exit: Exit::Signal(9), told: None, ordered: None };
+
+    #[test]
+    fn what_was_told_stays_however_it_ended() {
+        for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(11), Exit::WithForkServer] {
+            for ordered in
+                [None, Some(EndOrder::Overtime), Some(EndOrder::Unwanted), Some(EndOrder::Shutdown)]
+            {
+                let ending = Ending { exit, told: Some(TaskState::Success), ordered };
+                assert_eq!(conclude(ending), Conclusion::Told(TaskState::Success));
+            }
+        }
+    }
+
+    #[test]
+    fn silence_is_a_failure_unless_nobody_wants_to_know() {
+        for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(9), Exit::WithForkServer] {
+            let conclusion = conclude(Ending { exit, ..CRASH });
+            assert_eq!(conclusion, Conclusion::WithoutAWord(EndedHow { exit, ordered: None }));
+            let unwanted = Ending { exit, ordered: Some(EndOrder::Unwanted), ..CRASH };
+            assert_eq!(conclude(unwanted), Conclusion::Unwanted);
+        }
+        let ordered = Some(EndOrder::Shutdown);
+        let stopped = conclude(Ending { ordered, ..CRASH });
+        assert_eq!(stopped, Conclusion::WithoutAWord(EndedHow { exit: Exit::Signal(9), ordered }));
+    }
+
+    #[test]
+    fn the_reason_is_a_sentence() {
+        let text = |exit, ordered| EndedHow { exit, ordered }.to_string();
+        assert!(text(Exit::Signal(9), None).contains("memory ran out"));
+        assert!(text(Exit::Code(7), None).contains("exit code 7"));
+        assert!(text(Exit::Signal(9), Some(EndOrder::Shutdown)).contains("executor was stopped"));
+        assert!(text(Exit::Signal(9), Some(EndOrder::HeartbeatsFailed)).contains("heartbeat_timeout"));
+    }
+}
