@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::convert;
-use crate::rule::{Maybe, Path, Rule, Seconds};
+use crate::rule::{Maybe, Path, Rule, Seconds, at_least};
 
 section! {
     /// Ferroflow's own options.
@@ -20,6 +20,8 @@ section! {
         parsing_memory_limit: Option<u64> = Mebibytes,
         /// How long a DAG bundle may take to be initialized or refreshed.
         bundle_timeout: Duration = Seconds,
+        /// How many DAG files are kept imported, for tasks to be forked from; 0 to have each task import its file.
+        task_templates: u32 = at_least(0),
     }
 }
 
