@@ -4,6 +4,7 @@ use ferroflow_model::asset::Asset;
 use ferroflow_model::stored_assets::StoredAsset;
 use jiff::Timestamp;
 
+use crate::Json;
 use crate::bind::{Bind, binds};
 use crate::error::Error;
 use crate::row::Row;
@@ -17,6 +18,19 @@ pub struct Inserted {
     pub id: i64,
     /// False if somebody else had added it. MySQL and MariaDB cannot tell, and say true.
     pub is_new: bool,
+}
+
+/// An asset, as user code sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundAsset {
+    /// Its name.
+    pub name: String,
+    /// Its URI.
+    pub uri: String,
+    /// Its group.
+    pub group: String,
+    /// What its author noted: a dict.
+    pub extra: Json,
 }
 
 /// So many values go into one statement.
@@ -33,6 +47,24 @@ pub async fn find_by_names(tx: &mut Tx, names: &[&str]) -> Result<Vec<StoredAsse
         }
     }
     Ok(found)
+}
+
+/// The active asset of a name, and its id.
+pub async fn active_by_name(tx: &mut Tx, name: &str) -> Result<Option<(i64, FoundAsset)>, Error> {
+    let row = tx.fetch_optional(sql!("asset/active_by_name"), binds![name]).await?;
+    row.as_ref().map(found_asset).transpose()
+}
+
+/// The active asset of a URI, and its id.
+pub async fn active_by_uri(tx: &mut Tx, uri: &str) -> Result<Option<(i64, FoundAsset)>, Error> {
+    let row = tx.fetch_optional(sql!("asset/active_by_uri"), binds![uri]).await?;
+    row.as_ref().map(found_asset).transpose()
+}
+
+/// The assets that an alias was resolved to, active or not.
+pub async fn of_alias(tx: &mut Tx, alias: &str) -> Result<Vec<FoundAsset>, Error> {
+    let rows = tx.fetch_all(sql!("asset/of_alias"), binds![alias]).await?;
+    rows.iter().map(|row| Ok(found_asset(row)?.1)).collect()
 }
 
 /// Adds an asset, unless there is one of its name and URI already, which stays as it is.
@@ -69,6 +101,16 @@ pub(crate) fn only_id(row: Option<Row>, operation: &str) -> Result<i64, Error> {
         Some(row) => row.get("id"),
         None => Err(Error::Query { operation: operation.to_owned(), cause: sqlx::Error::RowNotFound }),
     }
+}
+
+fn found_asset(row: &Row) -> Result<(i64, FoundAsset), Error> {
+    let asset = FoundAsset {
+        name: row.get("name")?,
+        uri: row.get("uri")?,
+        group: row.get("group")?,
+        extra: row.get("extra")?,
+    };
+    Ok((row.get("id")?, asset))
 }
 
 fn asset(row: &Row) -> Result<StoredAsset, Error> {

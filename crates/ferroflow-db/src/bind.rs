@@ -23,6 +23,8 @@ pub(crate) enum Bind {
     Time(Option<Timestamp>),
     /// For `{in}`.
     List(Vec<Bind>),
+    /// The values of several rows, one row after the other, for `{rows:…}`.
+    Rows(Vec<Bind>),
 }
 
 /// The lengths of the lists among `binds`, and all of them in a row, lists padded.
@@ -37,6 +39,10 @@ pub(crate) fn flatten(binds: Vec<Bind>) -> (Vec<usize>, Vec<Bind>) {
                 // What stands in a list twice is found once.
                 let filler = items.last().cloned().unwrap_or(Bind::Text(None));
                 flat.extend(items.into_iter().chain(std::iter::repeat(filler)).take(length));
+            }
+            Bind::Rows(values) => {
+                lengths.push(values.len());
+                flat.extend(values);
             }
             scalar => flat.push(scalar),
         }
@@ -69,8 +75,19 @@ pub(crate) fn sqlite(query: Query<'_, Sqlite>, binds: Vec<Bind>) -> Query<'_, Sq
     binds.into_iter().fold(query, |query, bind| match bind {
         Bind::Uuid(uuid) => query.bind(uuid.map(hex)),
         Bind::Time(time) => query.bind(time.map(timestamp::to_sqlite_text)),
+        Bind::Json(Some(json)) => match fraction(json.text()) {
+            Some(number) => query.bind(number),
+            None => query.bind(json.into_text()),
+        },
         other => common(query, other),
     })
+}
+
+/// A number that a column of type JSON would hold as a fraction. SQLite reads its text less exactly than we do.
+fn fraction(text: &str) -> Option<f64> {
+    let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    let is_whole = || text.parse::<i64>().is_ok();
+    text.parse().ok().filter(|number: &f64| is_number && !is_whole() && number.is_finite())
 }
 
 /// The kinds that every driver takes as they are, and JSON where it is a text column.
@@ -92,7 +109,7 @@ where
         Bind::Json(value) => query.bind(value.map(Json::into_text)),
         Bind::Uuid(value) => query.bind(value.map(hex)),
         Bind::Time(value) => query.bind(value.map(timestamp::to_sqlite_text)),
-        Bind::List(items) => items.into_iter().fold(query, common),
+        Bind::List(items) | Bind::Rows(items) => items.into_iter().fold(query, common),
     }
 }
 

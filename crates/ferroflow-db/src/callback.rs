@@ -99,8 +99,29 @@ pub async fn hold(
     limit: u32,
     job_id: i64,
 ) -> Result<Vec<HeldCallback>, Error> {
+    hold_rows(tx, bundles, i64::from(limit), |_| true, job_id).await
+}
+
+/// The same for those of which something is so, as many as there are.
+pub async fn hold_some(
+    tx: &mut Tx,
+    bundles: &[String],
+    is_wanted: impl Fn(&Json) -> bool + Send,
+    job_id: i64,
+) -> Result<Vec<HeldCallback>, Error> {
+    hold_rows(tx, bundles, i64::MAX, is_wanted, job_id).await
+}
+
+async fn hold_rows(
+    tx: &mut Tx,
+    bundles: &[String],
+    limit: i64,
+    is_wanted: impl Fn(&Json) -> bool + Send,
+    job_id: i64,
+) -> Result<Vec<HeldCallback>, Error> {
     let names: Bind = bundles.iter().map(String::as_str).collect();
-    let rows = tx.fetch_all(sql!("callback/lock_of_bundles"), binds![names, i64::from(limit)]).await?;
+    let mut rows = tx.fetch_all(sql!("callback/lock_of_bundles"), binds![names, limit]).await?;
+    rows.retain(|row| is_wanted(&readable(row)));
     let mut held = Vec::with_capacity(rows.len());
     for row in &rows {
         let (id, bundle): (Uuid, String) = (row.get("id")?, row.get("bundle_name")?);

@@ -24,6 +24,10 @@ pub struct NewDagRun {
     pub dag_id: String,
     /// The name of the run, which no other run of its DAG has.
     pub run_id: String,
+    /// Where it begins: queued or running.
+    pub state: RunState,
+    /// When it started, if that is not when it is made; only where it begins running.
+    pub start_date: Option<Timestamp>,
     /// Why it exists.
     pub run_type: RunType,
     /// Which door the request came through.
@@ -128,12 +132,13 @@ pub struct ClaimedRun {
     pub run_id: String,
 }
 
-/// Queues a new run under the newest log template, and returns the id of its row.
+/// Adds a run under the newest log template, and returns the id of its row.
 pub async fn insert(tx: &mut Tx, run: &NewDagRun, now: Timestamp) -> Result<i64, Error> {
+    let is_running = run.state == RunState::Running;
     let binds = binds![
         run.dag_id.as_str(),
         run.run_id.as_str(),
-        RunState::Queued.as_str(),
+        run.state.as_str(),
         run.run_type.as_str(),
         run.triggered_by.map(TriggeredBy::as_str),
         run.triggering_user_name.as_deref(),
@@ -145,7 +150,8 @@ pub async fn insert(tx: &mut Tx, run: &NewDagRun, now: Timestamp) -> Result<i64,
         run.run_after,
         run.partition_key.as_deref(),
         run.partition_date,
-        now,
+        (!is_running).then_some(now),
+        is_running.then(|| run.start_date.unwrap_or(now)),
         run.conf.clone(),
         run.bundle_version.as_deref(),
         run.created_dag_version_id,
@@ -160,6 +166,17 @@ pub async fn insert(tx: &mut Tx, run: &NewDagRun, now: Timestamp) -> Result<i64,
 pub async fn find(tx: &mut Tx, dag_id: &str, run_id: &str) -> Result<Option<DagRun>, Error> {
     let row = tx.fetch_optional(sql!("dag_run/find"), binds![dag_id, run_id]).await?;
     row.as_ref().map(dag_run).transpose()
+}
+
+/// The name of a run of a DAG that has this name or this logical date.
+pub async fn find_either(
+    tx: &mut Tx,
+    dag_id: &str,
+    run_id: &str,
+    logical_date: Option<Timestamp>,
+) -> Result<Option<String>, Error> {
+    let row = tx.fetch_optional(sql!("dag_run/find_either"), binds![dag_id, run_id, logical_date]).await?;
+    row.map(|row| row.get("run_id")).transpose()
 }
 
 /// The run of a DAG whose logical date is the latest before a time, of those in one state or in any.
@@ -202,6 +219,16 @@ pub async fn set_state(
         RunState::Success | RunState::Failed => sql!("dag_run/set_finished"),
     };
     Ok(tx.execute(statement, binds![now, to.as_str(), now, id, from.as_str()]).await? == 1)
+}
+
+/// Notes that a running run was looked at, and by which job. False if it is not running any more.
+pub async fn set_examined(tx: &mut Tx, id: i64, job_id: Option<i64>, now: Timestamp) -> Result<bool, Error> {
+    Ok(tx.execute(sql!("dag_run/set_examined"), binds![now, job_id, now, id]).await? == 1)
+}
+
+/// Deletes a run, and with it all that belongs to it.
+pub async fn delete(tx: &mut Tx, id: i64) -> Result<bool, Error> {
+    Ok(tx.execute(sql!("dag_run/delete"), binds![id]).await? == 1)
 }
 
 /// The run that the next one of a DAG's schedule follows: of those that the schedule or a backfill made, the one
@@ -266,7 +293,7 @@ fn latest_run(row: &Row) -> Result<LatestRun, Error> {
     })
 }
 
-fn dag_run(row: &Row) -> Result<DagRun, Error> {
+pub(crate) fn dag_run(row: &Row) -> Result<DagRun, Error> {
     Ok(DagRun {
         id: row.get("id")?,
         dag_id: row.get("dag_id")?,

@@ -1,7 +1,7 @@
 //! Everything that differs between the databases, in one table.
 //!
-//! SQL is written once, in `sql/<table>/<operation>.sql`: `?` binds a value, `{in}` a list, and a
-//! `{fragment}` from the table below stands where the dialects differ:
+//! SQL is written once, in `sql/<table>/<operation>.sql`: `?` binds a value, `{in}` a list, `{rows:8}` as many rows of
+//! eight values as are given, and a `{fragment}` from the table below stands where the dialects differ:
 //!
 //! | fragment | PostgreSQL | MySQL 8 | MariaDB | SQLite |
 //! |---|---|---|---|---|
@@ -10,8 +10,11 @@
 //! | `{lock_nowait}` | `FOR NO KEY UPDATE NOWAIT` | `FOR UPDATE NOWAIT` | `FOR UPDATE NOWAIT` | |
 //! | `{name:key}` | `"key"` | `` `key` `` | `` `key` `` | `"key"` |
 //! | `{upsert:key}` | `ON CONFLICT ("key") DO UPDATE SET` | `ON DUPLICATE KEY UPDATE` | as MySQL | as PostgreSQL |
+//! | `{upsert:a,b}` | `ON CONFLICT ("a", "b") DO UPDATE SET` | as above | as MySQL | as PostgreSQL |
 //! | `{or_keep:key}` | `ON CONFLICT DO NOTHING` | ``ON DUPLICATE KEY UPDATE `key` = `key` `` | as MySQL | as PostgreSQL |
 //! | `{proposed:val}` | `excluded."val"` | ``VALUES(`val`)`` | as MySQL | as PostgreSQL |
+//! | `{utc:t.c}` | `t.c AT TIME ZONE 'UTC'` | `t.c` | `t.c` | `t.c` |
+//! | `{text:t.c}` | `CAST(t.c AS TEXT)` | `CAST(t.c AS CHAR)` | as MySQL | as PostgreSQL |
 //! | `{returning:id}` | `RETURNING "id"` | | | |
 //!
 //! The locks are the official scheduler's own, so that it and ferroflow exclude each other. `FOR UPDATE` in
@@ -46,7 +49,10 @@ impl Dialect {
             "lock_nowait" => self.lock_nowait().to_owned(),
             "name" => self.quote(argument),
             "upsert" if self.is_mysql_family() => "ON DUPLICATE KEY UPDATE".to_owned(),
-            "upsert" => format!("ON CONFLICT ({}) DO UPDATE SET", self.quote(argument)),
+            "upsert" => {
+                let columns: Vec<String> = argument.split(',').map(|column| self.quote(column)).collect();
+                format!("ON CONFLICT ({}) DO UPDATE SET", columns.join(", "))
+            }
             // Writing a column onto itself changes nothing. `INSERT IGNORE` would also pass over values too long and
             // rows that refer to nothing.
             "or_keep" if self.is_mysql_family() => {
@@ -56,6 +62,11 @@ impl Dialect {
             "or_keep" => "ON CONFLICT DO NOTHING".to_owned(),
             "proposed" if self.is_mysql_family() => format!("VALUES({})", self.quote(argument)),
             "proposed" => format!("excluded.{}", self.quote(argument)),
+            // Into a column without a zone PostgreSQL would write what the session's clocks show.
+            "utc" if self == Self::Postgres => format!("{argument} AT TIME ZONE 'UTC'"),
+            "utc" => argument.to_owned(),
+            "text" if self.is_mysql_family() => format!("CAST({argument} AS CHAR)"),
+            "text" => format!("CAST({argument} AS TEXT)"),
             "returning" if self == Self::Postgres => format!("RETURNING {}", self.quote(argument)),
             "returning" => String::new(),
             _ => return None,

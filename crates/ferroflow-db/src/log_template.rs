@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use crate::bind::binds;
 use crate::error::Error;
+use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
 
@@ -44,6 +45,15 @@ pub async fn synchronize(tx: &mut Tx, templates: &LogTemplates, now: Timestamp) 
     Ok(())
 }
 
+/// The template of a run: one from before this table existed has the oldest.
+pub async fn of_run(tx: &mut Tx, id: Option<i64>) -> Result<Option<LogTemplate>, Error> {
+    let row = match id {
+        Some(id) => tx.fetch_optional(sql!("log_template/find"), binds![id]).await?,
+        None => tx.fetch_optional(sql!("log_template/oldest"), Vec::new()).await?,
+    };
+    row.as_ref().map(template).transpose()
+}
+
 /// What the defaults were before this table existed: a new database has it, too, so that logs of a very old
 /// run would be found.
 fn before_2_3() -> LogTemplate {
@@ -55,10 +65,11 @@ fn before_2_3() -> LogTemplate {
 
 async fn newest(tx: &mut Tx) -> Result<Option<LogTemplate>, Error> {
     let row = tx.fetch_optional(sql!("log_template/newest"), Vec::new()).await?;
-    row.map(|row| {
-        Ok(LogTemplate { filename: row.get("filename")?, elasticsearch_id: row.get("elasticsearch_id")? })
-    })
-    .transpose()
+    row.as_ref().map(template).transpose()
+}
+
+fn template(row: &Row) -> Result<LogTemplate, Error> {
+    Ok(LogTemplate { filename: row.get("filename")?, elasticsearch_id: row.get("elasticsearch_id")? })
 }
 
 async fn is_known(tx: &mut Tx, template: &LogTemplate) -> Result<bool, Error> {

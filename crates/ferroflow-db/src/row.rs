@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use sqlx::mysql::MySqlRow;
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Column as _, Row as _, TypeInfo as _};
+use sqlx::{Column as _, Row as _, TypeInfo as _, ValueRef as _};
 use uuid::Uuid;
 
 use crate::encoding::timestamp;
@@ -171,8 +171,12 @@ impl Column for Json {
     }
 
     fn sqlite(row: &SqliteRow, name: &str) -> Decoded<Self> {
-        // A column of type JSON turns text that looks like a number into one; asked for text, SQLite turns it
-        // back, while the driver would refuse.
+        // A column of type JSON turns text that looks like a number into one. Asked for text, SQLite turns it back,
+        // while the driver would refuse; but of a fraction it tells fifteen digits only.
+        if row.try_get_raw(name)?.type_info().name() == "REAL" {
+            let number = row.try_get_unchecked::<Option<f64>, _>(name)?.map(serde_json::Value::from);
+            return Ok(number.map(Self::from));
+        }
         Ok(row.try_get_unchecked::<Option<String>, _>(name)?.map(Self::from_text).transpose()?)
     }
 }

@@ -78,11 +78,15 @@ pub(crate) fn render(source: &str, rendering: Rendering, lists: &[usize]) -> Str
         let end = rest[at..].find('}').map_or(rest.len(), |length| at + length);
         match &rest[at + 1..end] {
             "in" => {
-                for i in 0..*lists.next().unwrap_or(&1) {
-                    if i > 0 {
-                        out.push_str(", ");
-                    }
-                    push_bind(&mut out, &mut binds, rendering.dialect);
+                push_binds(&mut out, &mut binds, *lists.next().unwrap_or(&1), rendering.dialect);
+            }
+            rows if rows.starts_with("rows:") => {
+                let columns = rows["rows:".len()..].parse().unwrap_or(1);
+                let rows = (lists.next().unwrap_or(&1) / columns).max(1);
+                for row in 0..rows {
+                    out.push_str(if row > 0 { ",\n    (" } else { "(" });
+                    push_binds(&mut out, &mut binds, columns, rendering.dialect);
+                    out.push(')');
                 }
             }
             // An unknown fragment stays as it is, and the database refuses the statement: a test renders
@@ -96,6 +100,15 @@ pub(crate) fn render(source: &str, rendering: Rendering, lists: &[usize]) -> Str
     }
     out.push_str(rest);
     out.trim_end().to_owned()
+}
+
+fn push_binds(out: &mut String, binds: &mut usize, number: usize, dialect: Dialect) {
+    for i in 0..number {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        push_bind(out, binds, dialect);
+    }
 }
 
 fn push_bind(out: &mut String, binds: &mut usize, dialect: Dialect) {

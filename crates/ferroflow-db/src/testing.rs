@@ -39,6 +39,18 @@ pub async fn disconnect_everybody(server: &str, database: &str) -> Result<(), sq
     connection.close().await
 }
 
+/// The text in each row of a query with one column, `answer`, which is never NULL.
+pub async fn texts(db: &Db, question: &str) -> Result<Vec<String>, Error> {
+    db.read(|tx| {
+        async move {
+            let rows = tx.fetch_text("asking for texts", question, Vec::new()).await?;
+            rows.iter().map(|row| row.get("answer")).collect()
+        }
+        .scope_boxed()
+    })
+    .await
+}
+
 /// Whether a connection to PostgreSQL or MySQL is encrypted.
 pub async fn is_encrypted(db: &Db) -> Result<bool, Error> {
     let question = match db.dialect() {

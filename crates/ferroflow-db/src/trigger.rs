@@ -45,6 +45,19 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<bool, Error> {
     Ok(tx.fetch_optional(sql!("trigger/lock"), binds![id]).await?.is_some())
 }
 
+/// Adds the trigger of a task instance and returns its id. The arguments are encrypted as far as there is a key.
+pub async fn insert_at_start(
+    tx: &mut Tx,
+    fernet: &Fernet,
+    classpath: &str,
+    kwargs: &str,
+    team_name: Option<&str>,
+    now: Timestamp,
+) -> Result<i64, Error> {
+    let kwargs = fernet.encrypt(kwargs, now).text;
+    tx.insert(sql!("trigger/insert"), binds![classpath, kwargs, now, team_name]).await
+}
+
 /// Adds the trigger of a watcher and returns its id. The arguments are encrypted as far as there is a key.
 pub async fn insert(
     tx: &mut Tx,
@@ -56,6 +69,31 @@ pub async fn insert(
     let kwargs = fernet.encrypt(watcher.kwargs.text(), now).text;
     let binds = binds![watcher.trigger.classpath.as_str(), kwargs, now, team_name];
     tx.insert(sql!("trigger/insert"), binds).await
+}
+
+/// What a deferred task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskTrigger<'a> {
+    /// The class of the trigger.
+    pub classpath: &'a str,
+    /// Its arguments, as the column keeps them: JSON, or what was encrypted elsewhere.
+    pub kwargs: &'a str,
+    /// The queue of triggerers.
+    pub queue: Option<&'a str>,
+    /// The team whose triggerers run it.
+    pub team_name: Option<&'a str>,
+}
+
+/// Adds the trigger of a deferred task and returns its id.
+pub async fn insert_for_task(tx: &mut Tx, trigger: &TaskTrigger<'_>, now: Timestamp) -> Result<i64, Error> {
+    let binds = binds![trigger.classpath, trigger.kwargs, now, trigger.queue, trigger.team_name];
+    tx.insert(sql!("trigger/insert_for_task"), binds).await
+}
+
+/// Removes a trigger.
+pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
+    tx.execute(sql!("trigger/delete"), binds![id]).await?;
+    Ok(())
 }
 
 /// The team that a bundle belongs to.

@@ -1,5 +1,7 @@
 //! `xcom`: what task instances leave for others, each value under a key.
 
+use jiff::Timestamp;
+
 use crate::Json;
 use crate::bind::{Bind, binds};
 use crate::error::Error;
@@ -68,6 +70,40 @@ pub async fn range(
     };
     let rows = tx.fetch_all(statement, with(address, binds![limit, offset])).await?;
     rows.iter().map(value).collect()
+}
+
+/// Stores a value of one copy of the task, whatever was there. False, and nothing stored, if there is no such run.
+pub async fn set(
+    tx: &mut Tx,
+    address: &XComAddress,
+    map_index: i64,
+    value: &Json,
+    dag_result: bool,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let Some(run) = crate::dag_run_query::id(tx, &address.dag_id, &address.run_id).await? else {
+        return Ok(false);
+    };
+    delete(tx, address, map_index).await?;
+    let binds = binds![
+        run,
+        address.task_id.as_str(),
+        map_index,
+        address.key.as_str(),
+        address.dag_id.as_str(),
+        address.run_id.as_str(),
+        value.clone(),
+        dag_result,
+        now,
+    ];
+    tx.execute(sql!("xcom/insert"), binds).await?;
+    Ok(true)
+}
+
+/// Drops the value of one copy of the task, if there is one.
+pub async fn delete(tx: &mut Tx, address: &XComAddress, map_index: i64) -> Result<(), Error> {
+    tx.execute(sql!("xcom/delete"), with(address, binds![map_index])).await?;
+    Ok(())
 }
 
 fn with(address: &XComAddress, more: Vec<Bind>) -> Vec<Bind> {

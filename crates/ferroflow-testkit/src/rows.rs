@@ -3,7 +3,7 @@
 use ferroflow_db::dag::Dag;
 use ferroflow_db::dag_run::NewDagRun;
 use ferroflow_db::{Json, Tx, dag, dag_bundle, dag_run};
-use ferroflow_model::state::{RunType, TriggeredBy};
+use ferroflow_model::state::{RunState, RunType, TriggeredBy};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -53,6 +53,8 @@ pub fn a_run(dag_id: &str, run_id: &str, logical_date: Timestamp) -> NewDagRun {
     NewDagRun {
         dag_id: dag_id.to_owned(),
         run_id: run_id.to_owned(),
+        state: RunState::Queued,
+        start_date: None,
         run_type: RunType::Manual,
         triggered_by: Some(TriggeredBy::RestApi),
         triggering_user_name: None,

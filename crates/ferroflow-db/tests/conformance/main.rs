@@ -6,6 +6,7 @@ mod dag_processing;
 mod locks;
 mod retries;
 mod routes;
+mod runs;
 mod secrets;
 mod transactions;
 

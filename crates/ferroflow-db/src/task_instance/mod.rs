@@ -1,5 +1,9 @@
 //! `task_instance`: the tasks of a run, or the mapped copies of them: the current try of each.
 
+pub mod life;
+pub mod pulse;
+pub mod siblings;
+
 use ferroflow_model::extended_json;
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
@@ -7,7 +11,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::Json;
-use crate::bind::binds;
+use crate::bind::{Bind, binds};
 use crate::encoding::executor_config::ExecutorConfig;
 use crate::error::Error;
 use crate::pool::DEFAULT_POOL;
@@ -149,7 +153,62 @@ impl TaskInstance {
 /// Adds a task instance. JSON columns that hold nothing are SQL NULL, as in a row that Airflow's scheduler
 /// made.
 pub async fn insert(tx: &mut Tx, instance: &TaskInstance) -> Result<(), Error> {
-    let binds = binds![
+    tx.execute(sql!("task_instance/insert"), values(instance)).await?;
+    Ok(())
+}
+
+/// Adds task instances, many with each statement.
+pub async fn insert_many(tx: &mut Tx, instances: &[TaskInstance]) -> Result<(), Error> {
+    /// A power of two, as are the sizes of what is left over: few different statements are prepared.
+    const MOST_ROWS: usize = 128;
+    let mut left = instances;
+    while !left.is_empty() {
+        let rows = if left.len() >= MOST_ROWS { MOST_ROWS } else { 1 << left.len().ilog2() };
+        let (batch, later) = left.split_at(rows);
+        let rows = Bind::Rows(batch.iter().flat_map(values).collect());
+        tx.execute(sql!("task_instance/insert_many"), vec![rows]).await?;
+        left = later;
+    }
+    Ok(())
+}
+
+/// The task instance whose current try has this id.
+pub async fn find(tx: &mut Tx, id: Uuid) -> Result<Option<TaskInstance>, Error> {
+    let row = tx.fetch_optional(sql!("task_instance/find"), binds![id]).await?;
+    row.as_ref().map(task_instance).transpose()
+}
+
+/// The task instances whose current tries have these ids, in any order.
+pub async fn find_all(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<TaskInstance>, Error> {
+    let rows = tx.fetch_all(sql!("task_instance/some_by_id"), vec![ids.iter().copied().collect()]).await?;
+    rows.iter().map(task_instance).collect()
+}
+
+/// The id of the current try of a task instance.
+pub async fn current_id(tx: &mut Tx, key: &TaskInstanceKey) -> Result<Option<Uuid>, Error> {
+    let TaskInstanceKey { dag_id, run_id, task_id, map_index } = key;
+    let binds = binds![dag_id.as_str(), run_id.as_str(), task_id.as_str(), *map_index];
+    let row = tx.fetch_optional(sql!("task_instance/current_id"), binds).await?;
+    row.map(|row| row.get("id")).transpose()
+}
+
+/// Moves a task instance from one state to another, and writes nothing else but `updated_at`. False, and
+/// nothing changed, if it has left the first state.
+pub async fn set_state(
+    tx: &mut Tx,
+    id: Uuid,
+    from: Option<TaskState>,
+    to: Option<TaskState>,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let from = from.map(TaskState::as_str);
+    let binds = binds![to.map(TaskState::as_str), now, id, from, from];
+    Ok(tx.execute(sql!("task_instance/set_state"), binds).await? == 1)
+}
+
+/// The values of a row, in the order of the columns in `insert.sql`.
+fn values(instance: &TaskInstance) -> Vec<Bind> {
+    binds![
         instance.id,
         instance.key.dag_id.as_str(),
         instance.key.run_id.as_str(),
@@ -188,32 +247,10 @@ pub async fn insert(tx: &mut Tx, instance: &TaskInstance) -> Result<(), Error> {
         instance.dag_version_id,
         instance.retry_delay_override,
         instance.retry_reason.as_deref(),
-    ];
-    tx.execute(sql!("task_instance/insert"), binds).await?;
-    Ok(())
+    ]
 }
 
-/// The task instance whose current try has this id.
-pub async fn find(tx: &mut Tx, id: Uuid) -> Result<Option<TaskInstance>, Error> {
-    let row = tx.fetch_optional(sql!("task_instance/find"), binds![id]).await?;
-    row.as_ref().map(task_instance).transpose()
-}
-
-/// Moves a task instance from one state to another, and writes nothing else but `updated_at`. False, and
-/// nothing changed, if it has left the first state.
-pub async fn set_state(
-    tx: &mut Tx,
-    id: Uuid,
-    from: Option<TaskState>,
-    to: Option<TaskState>,
-    now: Timestamp,
-) -> Result<bool, Error> {
-    let from = from.map(TaskState::as_str);
-    let binds = binds![to.map(TaskState::as_str), now, id, from, from];
-    Ok(tx.execute(sql!("task_instance/set_state"), binds).await? == 1)
-}
-
-fn task_instance(row: &Row) -> Result<TaskInstance, Error> {
+pub(crate) fn task_instance(row: &Row) -> Result<TaskInstance, Error> {
     Ok(TaskInstance {
         id: row.get("id")?,
         key: TaskInstanceKey {

@@ -1,0 +1,2 @@
+SELECT id FROM asset WHERE id = ?
+{lock:asset}

@@ -1,0 +1,2 @@
+DELETE FROM dag_run
+WHERE id = ?

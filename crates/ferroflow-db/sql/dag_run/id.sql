@@ -1,0 +1,1 @@
+SELECT id FROM dag_run WHERE dag_id = ? AND run_id = ?

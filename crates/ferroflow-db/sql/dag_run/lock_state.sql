@@ -1,0 +1,2 @@
+SELECT state FROM dag_run WHERE id = ?
+{lock:dag_run}

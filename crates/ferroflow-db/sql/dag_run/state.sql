@@ -1,0 +1,1 @@
+SELECT state FROM dag_run WHERE dag_id = ? AND run_id = ?

@@ -1,0 +1,3 @@
+SELECT filename, elasticsearch_id
+FROM log_template
+WHERE id = ?

@@ -1,0 +1,1 @@
+UPDATE task_instance SET end_date = ?, duration = ? WHERE id = ?

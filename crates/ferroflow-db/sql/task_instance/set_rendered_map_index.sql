@@ -1,0 +1,1 @@
+UPDATE task_instance SET rendered_map_index = ?, updated_at = ? WHERE id = ?

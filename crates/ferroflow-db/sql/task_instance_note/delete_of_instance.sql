@@ -1,0 +1,2 @@
+DELETE FROM task_instance_note
+WHERE ti_id = ?

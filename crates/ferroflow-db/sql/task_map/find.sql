@@ -1,0 +1,1 @@
+SELECT length FROM task_map WHERE dag_id = ? AND task_id = ? AND run_id = ? AND map_index = ?

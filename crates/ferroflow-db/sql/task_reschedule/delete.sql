@@ -1,0 +1,1 @@
+DELETE FROM task_reschedule WHERE ti_id = ?

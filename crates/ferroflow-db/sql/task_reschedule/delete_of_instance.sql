@@ -1,0 +1,2 @@
+DELETE FROM task_reschedule
+WHERE ti_id = ?

@@ -1,0 +1,2 @@
+DELETE FROM xcom
+WHERE dag_id = ? AND run_id = ? AND task_id = ? AND map_index = ?

@@ -1,0 +1,14 @@
+//! `asset_dag_run_queue`: the assets that have changed since a DAG last ran for them.
+
+use jiff::Timestamp;
+
+use crate::bind::binds;
+use crate::error::Error;
+use crate::statement::sql;
+use crate::tx::Tx;
+
+/// Notes for a DAG that an asset has changed. If that is noted already, since when stays.
+pub async fn add(tx: &mut Tx, asset_id: i64, dag_id: &str, now: Timestamp) -> Result<(), Error> {
+    tx.execute(sql!("asset_dag_run_queue/insert_if_missing"), binds![asset_id, dag_id, now]).await?;
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Questions about `dag_run`s that user code asks.
+
+use ferroflow_model::state::RunState;
+use jiff::Timestamp;
+
+use crate::bind::{Bind, binds};
+use crate::error::Error;
+use crate::row::Row;
+use crate::statement::sql;
+use crate::tx::Tx;
+
+/// A run that waits for a scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueuedRun {
+    /// Its row.
+    pub id: i64,
+    /// The DAG.
+    pub dag_id: String,
+    /// The name of the run.
+    pub run_id: String,
+}
+
+/// The id of a run's row.
+pub async fn id(tx: &mut Tx, dag_id: &str, run_id: &str) -> Result<Option<i64>, Error> {
+    let row = tx.fetch_optional(sql!("dag_run/id"), binds![dag_id, run_id]).await?;
+    row.map(|row| row.get("id")).transpose()
+}
+
+/// Where a run stands.
+pub async fn state(tx: &mut Tx, dag_id: &str, run_id: &str) -> Result<Option<RunState>, Error> {
+    let row = tx.fetch_optional(sql!("dag_run/state"), binds![dag_id, run_id]).await?;
+    row.map(|row| row.get_parsed("state")).transpose()
+}
+
+/// The runs, of any DAG, that wait for a scheduler.
+pub async fn queued(tx: &mut Tx) -> Result<Vec<QueuedRun>, Error> {
+    let rows = tx.fetch_all(sql!("dag_run/queued"), binds![]).await?;
+    let run = |row: &Row| {
+        Ok(QueuedRun { id: row.get("id")?, dag_id: row.get("dag_id")?, run_id: row.get("run_id")? })
+    };
+    rows.iter().map(run).collect()
+}
+
+/// How many runs of a DAG have one of these dates, one of these names and one of these states. An empty list
+/// restricts nothing.
+pub async fn count(
+    tx: &mut Tx,
+    dag_id: &str,
+    logical_dates: &[Timestamp],
+    run_ids: &[String],
+    states: &[String],
+) -> Result<i64, Error> {
+    let binds = vec![
+        Bind::from(dag_id),
+        Bind::from(logical_dates.is_empty()),
+        logical_dates.iter().copied().collect(),
+        Bind::from(run_ids.is_empty()),
+        run_ids.iter().map(String::as_str).collect(),
+        Bind::from(states.is_empty()),
+        states.iter().map(String::as_str).collect(),
+    ];
+    let row = tx.fetch_optional(sql!("dag_run/count"), binds).await?;
+    row.map_or(Ok(0), |row| row.get("total"))
+}

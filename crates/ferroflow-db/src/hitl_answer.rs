@@ -1,0 +1,49 @@
+//! `hitl_detail`, as far as people have answered it, and `hitl_detail_history`.
+
+use jiff::Timestamp;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::bind::binds;
+use crate::error::Error;
+use crate::row::Row;
+use crate::statement::sql;
+use crate::tx::Tx;
+
+/// What a person has answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// When.
+    pub responded_at: Timestamp,
+    /// Who: an object with `id` and `name`.
+    pub responded_by: Value,
+    /// Which of the options.
+    pub chosen_options: Value,
+    /// What they typed.
+    pub params_input: Value,
+}
+
+/// The answer to what a task instance asks, if there is one. It stays locked until the transaction ends.
+pub async fn find(tx: &mut Tx, instance: Uuid) -> Result<Option<Answer>, Error> {
+    let row = tx.fetch_optional(sql!("hitl_detail/answer"), binds![instance]).await?;
+    row.as_ref().map(answer).transpose()
+}
+
+/// Keeps what a try asked, and was answered, beside its row in the history.
+pub async fn archive(tx: &mut Tx, instance: Uuid) -> Result<(), Error> {
+    tx.execute(sql!("hitl_detail_history/insert"), binds![instance]).await?;
+    Ok(())
+}
+
+fn answer(row: &Row) -> Result<Answer, Error> {
+    let value = |column: &'static str| match row.json(column)? {
+        None => Ok(Value::Null),
+        Some(json) => json.value().map_err(|error| Error::Column { column, source: error.into() }),
+    };
+    Ok(Answer {
+        responded_at: row.get("responded_at")?,
+        responded_by: value("responded_by")?,
+        chosen_options: value("chosen_options")?,
+        params_input: value("params_input")?,
+    })
+}

@@ -1,0 +1,69 @@
+//! Heartbeats of many task instances at once.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::asset::BATCH;
+use crate::bind::Bind;
+use crate::error::Error;
+use crate::statement::sql;
+use crate::tx::Tx;
+
+/// What there is under an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pulse {
+    /// The current try of an instance.
+    Current {
+        /// Where it stands, in Airflow's word.
+        state: Option<String>,
+        /// The host it runs on.
+        hostname: Option<String>,
+        /// Its process.
+        pid: Option<i32>,
+    },
+    /// An earlier try.
+    Archived,
+}
+
+/// Notes that these instances, each with its process, run on a host. Returns how many of them did: others are left
+/// alone. A process of the list counts for every instance of it: whoever asks has them all, and knows which is whose.
+pub async fn beat(
+    tx: &mut Tx,
+    hostname: &str,
+    running: &[(Uuid, i32)],
+    now: Timestamp,
+) -> Result<u64, Error> {
+    let mut heard = 0;
+    for running in running.chunks(BATCH) {
+        let binds = vec![
+            Bind::from(now),
+            Bind::from(now),
+            running.iter().map(|(id, _)| *id).collect(),
+            Bind::from(hostname),
+            running.iter().map(|(_, pid)| *pid).collect(),
+        ];
+        heard += tx.execute(sql!("task_instance/heartbeat"), binds).await?;
+    }
+    Ok(heard)
+}
+
+/// What there is under these ids; of an id that is nowhere, nothing.
+pub async fn look(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<(Uuid, Pulse)>, Error> {
+    let mut found = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(BATCH) {
+        let list: Bind = ids.iter().copied().collect();
+        for row in &tx.fetch_all(sql!("task_instance/pulses"), vec![list; 2]).await? {
+            let pulse = if row.get::<i64>("is_archived")? == 1 {
+                Pulse::Archived
+            } else {
+                Pulse::Current {
+                    state: row.optional("state")?,
+                    hostname: row.optional("hostname")?,
+                    pid: row.optional("pid")?,
+                }
+            };
+            found.push((row.get("id")?, pulse));
+        }
+    }
+    Ok(found)
+}
