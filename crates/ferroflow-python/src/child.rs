@@ -1,6 +1,6 @@
 //! A child of the fork server: the process in which user code runs.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -26,6 +26,10 @@ pub enum Entry {
     Parse,
     /// Evaluates Python's extension points (timetables, bundles, listeners) on request, as long as it is wanted.
     Helper,
+    /// Runs one task, then ends.
+    Task,
+    /// Keeps a DAG file imported, and forks the tasks of its DAGs.
+    Template,
 }
 
 impl Entry {
@@ -34,6 +38,8 @@ impl Entry {
         match self {
             Self::Parse => "parse",
             Self::Helper => "helper",
+            Self::Task => "task",
+            Self::Template => "template",
         }
     }
 }
@@ -87,19 +93,32 @@ impl Child {
     ) -> Result<Self> {
         let (channel, channel_end) = StdUnixStream::pair()?;
         channel.set_nonblocking(true)?;
+        let mut child = Self::fork_with(connection, entry, limits, channel_end.as_fd(), sink).await?;
+        child.channel = Some(UnixStream::from_std(channel)?);
+        Ok(child)
+    }
+
+    /// Forks a child whose end of the channel is this.
+    pub(crate) async fn fork_with(
+        connection: Arc<Connection>,
+        entry: Entry,
+        limits: ChildLimits,
+        channel_end: BorrowedFd<'_>,
+        sink: &Arc<dyn Sink>,
+    ) -> Result<Self> {
         let (stdout, stdout_end) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, stderr_end) = pipe_with(PipeFlags::CLOEXEC)?;
         let (log, log_end) = pipe_with(PipeFlags::CLOEXEC)?;
         let streams = vec![(Stream::Stdout, stdout), (Stream::Stderr, stderr), (Stream::Log, log)];
-        let (channel, capture) = (UnixStream::from_std(channel)?, Capture::start(streams, sink)?);
-        let ends = [channel_end.as_fd(), stdout_end.as_fd(), stderr_end.as_fd(), log_end.as_fd()];
+        let capture = Capture::start(streams, sink)?;
+        let ends = [channel_end, stdout_end.as_fd(), stderr_end.as_fd(), log_end.as_fd()];
         let forked = connection.fork(entry.name(), limits.memory, &ends).await?;
         Ok(Self {
             connection,
             id: forked.id,
             pid: forked.pid,
             process: forked.pidfd,
-            channel: Some(channel),
+            channel: None,
             capture,
             fate: forked.fate,
         })
@@ -108,6 +127,11 @@ impl Child {
     /// Its process number, for messages; signals go through a descriptor, which cannot mean another process.
     pub fn pid(&self) -> i32 {
         self.pid
+    }
+
+    /// Another handle to its process.
+    pub(crate) fn process(&self) -> Result<OwnedFd> {
+        Ok(self.process.try_clone()?)
     }
 
     /// The socket that carries frames: the child's standard input. It can be taken once.
@@ -140,12 +164,22 @@ impl Child {
         }
     }
 
+    /// Asks it and all of its process group to end.
+    pub fn ask_to_end(&self) {
+        self.connection.signal(self.id, Signal::TERM.as_raw());
+    }
+
     /// Asks it and all of its process group to end, kills them after `grace`, and waits for its end.
     pub async fn terminate(&mut self, grace: Duration) -> Result<Exit> {
-        self.connection.signal(self.id, Signal::TERM.as_raw());
+        self.ask_to_end();
         if let Ok(exit) = tokio::time::timeout(grace, self.wait()).await {
             return exit;
         }
+        self.end().await
+    }
+
+    /// Kills it and waits for its end.
+    pub async fn end(&mut self) -> Result<Exit> {
         self.kill();
         if let Ok(exit) = tokio::time::timeout(LAST_WORD, self.wait()).await {
             return exit;

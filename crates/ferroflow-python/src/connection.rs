@@ -15,6 +15,7 @@ use tokio::process::Command;
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
+use crate::child::Child;
 use crate::control::{ControlSocket, ExitReport, Order, Ready, Report};
 use crate::output::{Capture, Sink, Stream, Tail};
 use crate::{Error, Result, sources, strays};
@@ -67,6 +68,7 @@ pub(crate) struct Connection {
     server: OwnedFd,
     tail: Tail,
     age: Stopwatch,
+    sdk_version: String,
 }
 
 #[derive(Debug, Default)]
@@ -130,7 +132,38 @@ impl Connection {
             server,
             tail,
             age,
+            sdk_version: ready.sdk,
         })
+    }
+
+    /// A template, which is a fork server too: a child of this one has become it, and speaks over this socket.
+    pub(crate) fn of_template(&self, socket: ControlSocket, mut template: Child) -> Result<Self> {
+        let server = template.process()?;
+        let (socket, children) = (Arc::new(socket), Arc::new(Children::default()));
+        let (losing, lost) = watch::channel(false);
+        let pump = tokio::spawn(pump(Arc::clone(&socket), Arc::clone(&children), losing.clone()));
+        let all = Arc::clone(&children);
+        tokio::spawn(async move {
+            drop(template.wait().await);
+            losing.send_replace(true);
+            all.lose_all();
+        });
+        Ok(Self {
+            socket,
+            children,
+            next: AtomicU64::new(0),
+            pump: pump.abort_handle(),
+            lost,
+            server,
+            tail: Tail::default(),
+            age: Stopwatch::start(),
+            sdk_version: self.sdk_version.clone(),
+        })
+    }
+
+    /// The version of Airflow's Task SDK that it has loaded.
+    pub(crate) fn sdk_version(&self) -> &str {
+        &self.sdk_version
     }
 
     /// Whether the fork server is gone.
@@ -222,7 +255,7 @@ impl Children {
     fn apply(&self, report: Report, descriptors: Vec<OwnedFd>) {
         let mut children = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match report {
-            Report::Ready { .. } => {}
+            Report::Ready { .. } | Report::TemplateReady { .. } | Report::Unfit { .. } => {}
             Report::Forked { forked, pid } => {
                 let answer = children.get_mut(&forked).and_then(|child| child.forked.take());
                 if let (Some(answer), Some(pidfd)) = (answer, descriptors.into_iter().next()) {
@@ -296,7 +329,7 @@ fn mark() -> String {
 
 async fn first_report(socket: &ControlSocket) -> Option<Ready> {
     match socket.receive().await {
-        Ok(Some((Report::Ready { ready }, _))) => Some(ready),
+        Ok(Some((Report::Ready { ready }, _))) => Some(*ready),
         _ => None,
     }
 }

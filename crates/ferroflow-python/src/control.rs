@@ -3,6 +3,7 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -29,16 +30,33 @@ pub(crate) enum Order {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Report {
-    Ready { ready: Ready },
+    Ready { ready: Box<Ready> },
+    TemplateReady { ready: TemplateReady },
     Forked { forked: u64, pid: i32 },
     Refused { refused: u64, reason: String },
     Exit(ExitReport),
+    Unfit { unfit: String },
+}
+
+/// What a template is told first.
+#[derive(Debug, Serialize)]
+pub(crate) struct TemplateOrder<'a> {
+    pub(crate) bundle: &'a str,
+    pub(crate) version: Option<&'a str>,
+    pub(crate) file: &'a str,
+}
+
+/// What a template has imported: files, each with its time of modification and its size.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct TemplateReady {
+    pub(crate) files: Vec<(PathBuf, i64, u64)>,
 }
 
 /// What it has loaded.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Ready {
     pub(crate) airflow: String,
+    pub(crate) sdk: String,
     pub(crate) python: String,
     pub(crate) seconds: f64,
     pub(crate) threads: u32,
@@ -75,7 +93,7 @@ impl ControlSocket {
     }
 
     /// Sends an order, with descriptors.
-    pub(crate) async fn send(&self, order: &Order, descriptors: &[BorrowedFd<'_>]) -> Result<()> {
+    pub(crate) async fn send(&self, order: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> Result<()> {
         let packet = serde_json::to_vec(order).map_err(std::io::Error::from)?;
         self.send_packet(&packet, descriptors).await
     }
@@ -83,13 +101,15 @@ impl ControlSocket {
     /// Sends a packet, with descriptors.
     pub(crate) async fn send_packet(&self, packet: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<()> {
         let sending = self.0.async_io(Interest::WRITABLE, || send_now(self.0.as_fd(), packet, descriptors));
-        Ok(sending.await?)
+        sending.await?;
+        Ok(())
     }
 
     /// Sends an order if there is room for it at once: for a signal from where nobody can wait.
     pub(crate) fn try_send(&self, order: &Order) -> Result<()> {
         let packet = serde_json::to_vec(order).map_err(std::io::Error::from)?;
-        Ok(send_now(self.0.as_fd(), &packet, &[])?)
+        send_now(self.0.as_fd(), &packet, &[])?;
+        Ok(())
     }
 
     /// Tells the fork server that there is nothing more to come.
@@ -111,14 +131,18 @@ impl ControlSocket {
     }
 }
 
-fn send_now(socket: BorrowedFd<'_>, packet: &[u8], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<()> {
+/// Sends bytes, with descriptors, as far as there is room at once. Answers how many bytes that were.
+pub(crate) fn send_now(
+    socket: BorrowedFd<'_>,
+    packet: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> std::io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut attached = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !attached.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(std::io::Error::other("too many descriptors for one packet"));
     }
-    sendmsg(socket, &[IoSlice::new(packet)], &mut attached, SendFlags::NOSIGNAL)?;
-    Ok(())
+    Ok(sendmsg(socket, &[IoSlice::new(packet)], &mut attached, SendFlags::NOSIGNAL)?)
 }
 
 fn receive_now(socket: BorrowedFd<'_>, packet: &mut [u8]) -> std::io::Result<(usize, Vec<OwnedFd>)> {

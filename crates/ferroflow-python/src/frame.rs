@@ -2,9 +2,13 @@
 //!
 //! A child asks with `[id, body, trace context]`, and is answered `[id, body, error]`; what is missing is nil.
 
-use rmpv::Value;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
 
+use rmpv::Value;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Interest};
+use tokio::net::UnixStream;
+
+use crate::control::send_now;
 use crate::{Error, Result};
 
 /// No DAG file is near this size; a child that claims more is broken, or means harm.
@@ -42,6 +46,18 @@ pub fn encode(frame: Frame) -> Result<Vec<u8>> {
 pub async fn write(writer: &mut (impl AsyncWrite + Unpin), frame: Frame) -> Result<()> {
     writer.write_all(&encode(frame)?).await?;
     Ok(writer.flush().await?)
+}
+
+/// Writes a frame whose first bytes come with a descriptor.
+pub async fn write_with_descriptor(
+    socket: &mut UnixStream,
+    frame: Frame,
+    descriptor: BorrowedFd<'_>,
+) -> Result<()> {
+    let bytes = encode(frame)?;
+    let sent =
+        socket.async_io(Interest::WRITABLE, || send_now(socket.as_fd(), &bytes, &[descriptor])).await?;
+    Ok(socket.write_all(&bytes[sent..]).await?)
 }
 
 /// Reads a frame; `None` at the end, if it comes between frames.

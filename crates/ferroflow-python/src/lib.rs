@@ -21,6 +21,7 @@ mod program;
 mod server;
 mod sources;
 mod strays;
+mod template;
 pub mod timetables;
 
 pub use child::{Child, ChildLimits, Entry, Exit, Usage};
@@ -28,6 +29,7 @@ pub use connection::ForkServerOptions;
 pub use error::{Error, Result};
 pub use message::{Answer, Answers};
 pub use outcome::{Cause, Failure, ParseOutcome, ParseReport};
-pub use output::{Sink, Stream};
+pub use output::{LogChannel, Sink, Stream};
 pub use parse::{DagWarning, ImportError, ParseLimits, ParseRequest, ParsedFile, parse};
 pub use server::ForkServer;
+pub use template::{Template, TemplateFile};

@@ -32,7 +32,7 @@ impl Answer {
     }
 
     /// The body and the error of the frame that says so.
-    pub(crate) fn into_parts(self) -> (Value, Value) {
+    pub fn into_parts(self) -> (Value, Value) {
         match self {
             Self::Body(body) => (body, Value::Nil),
             Self::Done => (Value::Nil, Value::Nil),

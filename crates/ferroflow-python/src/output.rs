@@ -4,12 +4,15 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// A longer line is passed on in pieces.
 const MAX_LINE: usize = 64 << 10;
+/// The same for structured logs: a piece of a record is none.
+const MAX_RECORD: usize = 4 << 20;
 /// How much is kept for the text of an error.
 const TAIL_LINES: usize = 40;
 const TAIL_LINE: usize = 1000;
@@ -88,6 +91,32 @@ impl Capture {
     }
 }
 
+/// How much of a text that goes on can be cut off without cutting a character.
+fn whole_characters(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        // The last character may come to its end with the next bytes.
+        Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => error.valid_up_to(),
+        _ => bytes.len(),
+    }
+}
+
+/// One more channel of structured logs, for a process that a child has become or started.
+#[derive(Debug)]
+pub struct LogChannel(Capture);
+
+impl LogChannel {
+    /// The channel, and the end for whoever is to write to it.
+    pub fn open(sink: &Arc<dyn Sink>) -> std::io::Result<(Self, OwnedFd)> {
+        let (log, log_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        Ok((Self(Capture::start(vec![(Stream::Log, log)], sink)?), log_end))
+    }
+
+    /// To be called when the process has ended: reads what is there.
+    pub async fn finish(mut self) {
+        self.0.finish().await;
+    }
+}
+
 struct Reader {
     stream: Stream,
     pipe: Receiver,
@@ -138,8 +167,11 @@ impl Reader {
             bytes = &bytes[end + 1..];
         }
         self.line.extend_from_slice(bytes);
-        if self.line.len() >= MAX_LINE {
+        let longest = if self.stream == Stream::Log { MAX_RECORD } else { MAX_LINE };
+        if self.line.len() >= longest {
+            let rest = self.line.split_off(whole_characters(&self.line));
             self.emit(sink, tail);
+            self.line = rest;
         }
     }
 
@@ -156,5 +188,19 @@ impl Reader {
         }
         sink.line(self.stream, &line);
         self.line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_cut_between_characters() {
+        let euro = "€".as_bytes();
+        assert_eq!(whole_characters(&[b"ab", euro].concat()), 5);
+        assert_eq!(whole_characters(&[b"ab", &euro[..2]].concat()), 2);
+        assert_eq!(whole_characters(b"ab\xffcd"), 5, "what is no text is passed on as it is");
+        assert_eq!(whole_characters(&euro[..1]), 1);
     }
 }

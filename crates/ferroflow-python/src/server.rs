@@ -9,6 +9,7 @@ use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::child::{Child, ChildLimits, Entry};
 use crate::connection::{Connection, ForkServerOptions};
 use crate::output::Sink;
+use crate::template::{Template, TemplateFile};
 use crate::{Error, Result};
 
 /// So long a fork server must have lived to be forgiven its death.
@@ -27,6 +28,8 @@ pub struct ForkServer(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     options: ForkServerOptions,
+    /// Of Airflow's Task SDK.
+    sdk_version: String,
     state: Mutex<State>,
     /// Held by whoever parses: together with others, or alone.
     turns: RwLock<()>,
@@ -44,14 +47,30 @@ impl ForkServer {
     /// Starts Python and waits until it has loaded Airflow.
     pub async fn start(options: ForkServerOptions) -> Result<Self> {
         let connection = Arc::new(Connection::start(&options).await?);
+        let sdk_version = connection.sdk_version().to_owned();
         let state = Mutex::new(State { connection, deaths: 0, dead: None });
-        Ok(Self(Arc::new(Shared { options, state, turns: RwLock::default() })))
+        Ok(Self(Arc::new(Shared { options, sdk_version, state, turns: RwLock::default() })))
+    }
+
+    /// The version of Airflow's Task SDK that it has loaded.
+    pub fn sdk_version(&self) -> &str {
+        &self.0.sdk_version
     }
 
     /// Forks a child, whose lines go to `sink`. A fork server that has died is started again first.
     pub async fn fork(&self, entry: Entry, limits: ChildLimits, sink: &Arc<dyn Sink>) -> Result<Child> {
         let connection = self.connection().await?;
         Child::fork(connection, entry, limits, sink).await
+    }
+
+    /// Has a DAG file imported in a process from which its tasks can be forked.
+    pub async fn template(
+        &self,
+        file: &TemplateFile,
+        timeout: Duration,
+        sink: &Arc<dyn Sink>,
+    ) -> Result<Template> {
+        Template::start(self.connection().await?, file, timeout, sink).await
     }
 
     /// A turn to parse, unless somebody needs to do so alone.

@@ -36,8 +36,12 @@ const SOURCES: &[(&str, &str)] = &[
     module!("ferroflow_bridge.extensions", "extensions"),
     module!("ferroflow_bridge.fork_server", "fork_server"),
     module!("ferroflow_bridge.helper", "helper"),
+    module!("ferroflow_bridge.native_crash", "native_crash"),
     module!("ferroflow_bridge.parse", "parse"),
+    module!("ferroflow_bridge.synthetic_task", "synthetic_task"),
     module!("ferroflow_bridge.system", "system"),
+    module!("ferroflow_bridge.task", "task"),
+    module!("ferroflow_bridge.template", "template"),
     module!("ferroflow_bridge.timetables", "timetables"),
     module!("ferroflow_bridge.warm_up", "warm_up"),
 ];

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 ENTRIES = {
     "parse": "ferroflow_bridge.parse",
     "helper": "ferroflow_bridge.helper",
+    "task": "ferroflow_bridge.task",
+    "template": "ferroflow_bridge.template",
 }
 
 # What Airflow, too, runs in a process that may use the database.
@@ -29,6 +31,9 @@ WITH_DATABASE = {"helper"}
 
 # Where structured logs go: the fork server's standard error, or the log channel of a child.
 _log: io.FileIO | None = None
+
+# The standard streams that were replaced. If nobody held them, they would close the descriptors of the new.
+_replaced: list[io.TextIOWrapper] = []
 
 
 @contextlib.contextmanager
@@ -47,6 +52,11 @@ def configure_logs() -> Iterator[None]:
         yield
     finally:
         os.dup2(2, _log.fileno(), inheritable=False)
+
+
+def log_line(line: str) -> None:
+    """In a child: writes a line to the log channel, whatever the loggers are doing."""
+    os.write(_log.fileno(), line.encode() + b"\n")
 
 
 def run(entry: str, fds: list[int], *, parent: int, memory: int | None) -> None:
@@ -85,6 +95,7 @@ def _work(entry: str) -> None:
     module = importlib.import_module(ENTRIES[entry])
     requests = socket.socket(fileno=os.dup(0))
     streams = [os.fdopen(os.dup(fd), "wb", buffering=0) for fd in (1, 2)]
+    _replaced.extend((sys.stdin, sys.stdout, sys.stderr))
     # Zero: the logs are set up.
     supervisor._fork_main(requests, streams[0], streams[1], 0, lambda: module.main(requests))
 

@@ -49,7 +49,7 @@ def main(control: socket.socket) -> None:
     threads = len(list(Path("/proc/self/task").iterdir()))
     facts |= {"seconds": time.monotonic() - started, "threads": threads, "python": sys.version.split()[0]}
     system.die_with_parent(0)
-    _send(control, {"ready": facts})
+    send(control, {"ready": facts})
     ForkServer(control).serve()
 
 
@@ -72,7 +72,7 @@ def _is_closed(control: socket.socket) -> bool:
         return True
 
 
-def _send(control: socket.socket, message: dict, fds: list[int] | None = None) -> None:
+def send(control: socket.socket, message: dict, fds: list[int] | None = None) -> None:
     packet = json.dumps(message).encode()
     # If nobody listens any more, the next read says so.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -129,7 +129,7 @@ class ForkServer:
                 self.forget()
                 child.run(message["entry"], fds, parent=parent, memory=message["memory"])
         except OSError as error:
-            _send(self.control, {"refused": id_, "reason": f"the child could not be forked: {error}"})
+            send(self.control, {"refused": id_, "reason": f"the child could not be forked: {error}"})
             return
         finally:
             for fd in fds:
@@ -140,7 +140,7 @@ class ForkServer:
         self.ids[pid] = id_
         self.pids[id_] = pid
         pidfd = os.pidfd_open(pid)
-        _send(self.control, {"forked": id_, "pid": pid}, [pidfd])
+        send(self.control, {"forked": id_, "pid": pid}, [pidfd])
         os.close(pidfd)
 
     def forget(self) -> None:
@@ -186,7 +186,7 @@ class ForkServer:
                 "system": usage.ru_stime,
                 "max_rss": usage.ru_maxrss * 1024,
             }
-            _send(self.control, message)
+            send(self.control, message)
 
     def sweep(self) -> None:
         """Kills every process that came to us because its parent ended, and theirs in turn.

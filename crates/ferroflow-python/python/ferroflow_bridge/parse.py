@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import faulthandler
 import json
 import os
 import resource
-import signal
 import socket
 import sys
 import traceback
-import types
 from itertools import takewhile
 from pathlib import Path
 
 import structlog
 from airflow.configuration import conf
 from airflow.dag_processing import processor
-from airflow.dag_processing.importers import python_importer
 from airflow.sdk.execution_time import comms, task_runner
 from pydantic import TypeAdapter
+
+from ferroflow_bridge import native_crash
 
 _REQUEST_DECODER = TypeAdapter(processor.ToDagProcessor)
 _ERROR_DECODER = TypeAdapter(comms.ErrorResponse)
@@ -52,9 +50,7 @@ def main(channel: socket.socket) -> None:
     decoder = comms.CommsDecoder(socket=channel, body_decoder=_REQUEST_DECODER, err_decoder=_ERROR_DECODER)
     request = decoder._get_response()
     task_runner.SUPERVISOR_COMMS = decoder
-    python_importer.signal = _signals_of_the_importer()
-    # If native code crashes, standard error says where.
-    faulthandler.enable()
+    native_crash.end_at_once()
     result = parse_file(request)
     if result is not None:
         decoder.send(result)
@@ -124,18 +120,3 @@ def _explain_lack_of_memory(result: Result) -> None:
         if text.rstrip().endswith("MemoryError"):
             note = f"The process that parses a file may use {limit // 2**20} MiB of memory."
             result.import_errors[file] = f"{text.rstrip()}\n{note}\n"
-
-
-def _signals_of_the_importer() -> types.SimpleNamespace:
-    """The `signal` module without its say over SIGSEGV.
-
-    A handler in Python never gets to run when native code crashes: the crashing instruction would be repeated
-    until the file's time is up. By default the process ends at once, and ferroflow tells why.
-    """
-
-    def set_handler(number, handler):
-        if number != signal.SIGSEGV:
-            return signal.signal(number, handler)
-        return signal.getsignal(number)
-
-    return types.SimpleNamespace(**{**vars(signal), "signal": set_handler})
