@@ -1,5 +1,6 @@
-"""What Airflow's DAG processor answers to requests of user code, which are read from standard input.
+"""What Airflow answers to requests of user code, which are read from standard input.
 
+Without an argument the DAG processor is asked; with the id of a task instance, the supervisor of that task.
 The input is a JSON list of messages; the answer a list of `{"body": …, "error": …}`. A time is
 `{"__time": microseconds}`.
 """
@@ -21,17 +22,34 @@ def plain(value):
     return getattr(value, "value", None) or str(value)
 
 
+def let_in(api, instance: uuid.UUID) -> None:
+    """Everybody is this task instance; what it may do is looked up as ever."""
+    from airflow.api_fastapi.execution_api.datamodels.token import TIClaims, TIToken
+    from airflow.api_fastapi.execution_api.security import _jwt_bearer
+
+    async def token():
+        return TIToken(id=instance, claims=TIClaims(scope="execution"))
+
+    api.app.dependency_overrides[_jwt_bearer] = token
+
+
 def main() -> None:
     import structlog
     from airflow.api_fastapi.execution_api.app import InProcessExecutionAPI
     from airflow.dag_processing.processor import DagFileProcessorProcess, ToManager
     from airflow.sdk.api.client import Client, ServerResponseError
+    from airflow.sdk.execution_time.comms import ToSupervisor
+    from airflow.sdk.execution_time.supervisor import ActivitySubprocess
     from pydantic import TypeAdapter
 
+    instance = uuid.UUID(sys.argv[1]) if sys.argv[1:] else None
     api = InProcessExecutionAPI()
+    if instance:
+        let_in(api, instance)
     client = Client(base_url=None, token="", dry_run=True, transport=api.transport)
     client.base_url = "http://in-process.invalid./"
-    decoder = TypeAdapter(ToManager)
+    decoder = TypeAdapter(ToSupervisor if instance else ToManager)
+    asked = ActivitySubprocess if instance else DagFileProcessorProcess
     log = structlog.get_logger()
     answers = []
 
@@ -43,7 +61,7 @@ def main() -> None:
             }
         )
 
-    process = types.SimpleNamespace(client=client, id=uuid.uuid4(), send_msg=send_msg)
+    process = types.SimpleNamespace(client=client, id=instance or uuid.uuid4(), send_msg=send_msg)
     for message in json.load(sys.stdin):
         try:
             request = decoder.validate_python(message)
@@ -52,7 +70,7 @@ def main() -> None:
             answers.append(None)
             continue
         try:
-            DagFileProcessorProcess._handle_request(process, request, log, 0)
+            asked._handle_request(process, request, log, 0)
         except ServerResponseError as error:
             detail = {"status_code": error.response.status_code, "detail": error.response.json()}
             answers.append({"body": None, "error": {"error": "API_SERVER_ERROR", "detail": detail}})

@@ -68,7 +68,7 @@ impl Bundle {
                         described.template_params,
                     ),
                     Err(error) => {
-                        tracing::error!("{}", crate::chain(&error));
+                        tracing::error!("{}", ferroflow_telemetry::chain(&error));
                         return Ok(None);
                     }
                 }
@@ -157,7 +157,7 @@ impl Bundle {
         let list = move || lister.lock().unwrap_or_else(PoisonError::into_inner).list(&path, now);
         let listing = tokio::task::spawn_blocking(list).await??;
         let problems: BTreeSet<String> =
-            listing.problems.iter().map(|problem| crate::chain(problem)).collect();
+            listing.problems.iter().map(|problem| ferroflow_telemetry::chain(problem)).collect();
         let mut known = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         for problem in problems.difference(&known) {
             tracing::warn!(bundle = &*self.name, "{problem}");

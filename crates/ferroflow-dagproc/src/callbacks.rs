@@ -6,13 +6,14 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_db::callback::{self, HeldCallback};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, job};
 use ferroflow_model::state::JobState;
 use ferroflow_model::{Json, extended_json};
-use ferroflow_python::{ParseOutcome, ParseRequest, parse};
+use ferroflow_python::{ParseOutcome, ParseRequest, Sink, parse};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -44,6 +45,14 @@ impl Callback {
     }
 }
 
+impl Request {
+    /// Whether it is about a run: the end of it, or that of one of its tasks.
+    fn is_of(&self, dag_id: &str, run_id: &str) -> bool {
+        let about = self.whole.get("ti").unwrap_or(&self.whole);
+        about["dag_id"] == dag_id && about["run_id"] == run_id
+    }
+}
+
 /// Takes callbacks of these bundles. One that cannot be read is removed, with a word about it in the log: nobody
 /// could ever run it.
 pub(crate) async fn take(
@@ -69,8 +78,38 @@ pub(crate) async fn take(
     Ok(callbacks)
 }
 
+/// Runs the callbacks that a run and its tasks have left, here and now: for a command without a processor beside it.
+/// What they print goes to `sink`. Returns how many there were.
+pub async fn run_callbacks_of_run(
+    cx: &Context,
+    (dag_id, run_id): (&str, &str),
+    bundle: &str,
+    job_id: i64,
+    sink: &Arc<dyn Sink>,
+) -> Result<usize, Error> {
+    let is_of_run = |data: &Json| read(data).is_ok_and(|request| request.is_of(dag_id, run_id));
+    let (bundles, is_of_run) = (&[bundle.to_owned()], &is_of_run);
+    let held = cx.db.transact(|tx| {
+        async move { callback::hold_some(tx, bundles, is_of_run, job_id).await }.scope_boxed()
+    });
+    let held = held.await?;
+    let number = held.len();
+    for held in held {
+        match read(&held.data) {
+            Ok(request) => run_with(cx, &Callback { held, request }, sink).await?,
+            Err(_) => finish(cx, &held).await?,
+        }
+    }
+    Ok(number)
+}
+
 /// Runs a callback. What it raises is in the log of its file, as with Airflow.
 pub(crate) async fn run(cx: &Context, callback: &Callback, now: Timestamp) -> Result<(), Error> {
+    let request = &callback.request;
+    run_with(cx, callback, &cx.logs.sink(&request.bundle_name, &request.filepath, now)).await
+}
+
+async fn run_with(cx: &Context, callback: &Callback, sink: &Arc<dyn Sink>) -> Result<(), Error> {
     let request = &callback.request;
     let Some(bundle_path) = folder(cx, request).await else {
         return finish(cx, &callback.held).await;
@@ -81,8 +120,7 @@ pub(crate) async fn run(cx: &Context, callback: &Callback, now: Timestamp) -> Re
         bundle_name: request.bundle_name.clone(),
         callbacks: vec![Json::from(request.whole.clone())],
     };
-    let sink = cx.logs.sink(&request.bundle_name, &request.filepath, now);
-    let report = match parse(&cx.python, &parse_request, &cx.parse_limits(), &cx.requests, &sink).await {
+    let report = match parse(&cx.python, &parse_request, &cx.parse_limits(), &cx.requests, sink).await {
         Ok(report) => report,
         Err(error) => {
             give_back(cx, callback).await?;
@@ -157,7 +195,7 @@ async fn finish(cx: &Context, held: &HeldCallback) -> Result<(), Error> {
         match deleted.await {
             Ok(_) => return Ok(()),
             Err(error) => {
-                tracing::error!(id = %held.id, "a callback that was run cannot be removed: {}", crate::chain(&error));
+                tracing::error!(id = %held.id, "a callback that was run cannot be removed: {}", ferroflow_telemetry::chain(&error));
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -171,7 +209,7 @@ async fn folder(cx: &Context, request: &Request) -> Option<PathBuf> {
         Ok(folder) => Some(folder),
         Err(error) => {
             let place = format!("{}/{}", request.bundle_name, request.filepath);
-            tracing::error!(file = place, "a callback is dropped: {}", crate::chain(&error));
+            tracing::error!(file = place, "a callback is dropped: {}", ferroflow_telemetry::chain(&error));
             None
         }
     }

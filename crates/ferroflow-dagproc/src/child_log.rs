@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil::Date};
 use serde_json::Value;
 
-use crate::requests::Masker;
+use ferroflow_execution::Masker;
 
 /// More than this of one child is not kept: a file that prints without end must not fill the disk.
 const MOST_PER_CHILD: usize = 16 << 20;
@@ -159,7 +159,7 @@ fn record(stream: Stream, line: &str, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::requests::MaskRules;
+    use ferroflow_execution::MaskRules;
 
     #[test]
     fn lines_are_json_and_what_was_logged_stays_as_it_is() {

@@ -1,6 +1,7 @@
 //! What every part of the processor works with.
 
 use std::error::Error as StdError;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,9 @@ use ferroflow_config::{Environment, Settings};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{Db, ScopedFutureExt as _};
+use ferroflow_execution::{
+    MaskRules, Masker, ParsingRequests, PythonBackend, Rules, SecretsBackend, Service,
+};
 use ferroflow_model::file_queue::SortMode;
 use ferroflow_python::bundles::{Bundles, ConfiguredBundle};
 use ferroflow_python::extensions::{Discovery, Listeners, SecretsBackends};
@@ -18,9 +22,7 @@ use jiff::Timestamp;
 use tokio::sync::Mutex;
 
 use crate::child_log::ChildLogs;
-use crate::extensions::Backend;
 use crate::files::{Candidate, IgnoreSyntax, ListingRules, SafeMode};
-use crate::requests::{MaskRules, Masker, Requests, SecretsBackend};
 use crate::store::StoreSettings;
 use crate::{Error, Host};
 
@@ -49,7 +51,7 @@ pub struct Context {
     pub(crate) configured: Vec<ConfiguredBundle>,
     pub(crate) timetables: Timetables,
     pub(crate) listeners: Listeners,
-    pub(crate) requests: Requests,
+    pub(crate) requests: ParsingRequests,
     pub(crate) logs: ChildLogs,
     pub(crate) store: StoreSettings,
     discovery: Arc<Discovery>,
@@ -61,16 +63,18 @@ pub struct Context {
 impl Context {
     /// Starts Python, and asks it which bundles are configured.
     pub async fn start(parts: Parts) -> Result<Self, Error> {
+        Self::start_with(parts, Vec::new()).await
+    }
+
+    /// The same, with environment variables for user code besides those of this process.
+    pub async fn start_with(parts: Parts, variables: Vec<(OsString, OsString)>) -> Result<Self, Error> {
         let Parts { db, settings, environment, fernet, python, host } = parts;
-        let python = ForkServer::start(ForkServerOptions::new(python)).await?;
+        let options = ForkServerOptions { environment: variables, ..ForkServerOptions::new(python) };
+        let python = ForkServer::start(options).await?;
         let own = &settings.ferroflow;
         let bundles = Bundles::new(python.clone(), own.bundle_timeout);
         let configured = bundles.list().await?;
-        let masker = Arc::new(Masker::new(MaskRules {
-            names: settings.core.sensitive_var_conn_names.clone(),
-            by_name: settings.core.hide_sensitive_var_conn_fields,
-            min_length: usize::try_from(settings.logging.min_length_masked_secret).unwrap_or(usize::MAX),
-        }));
+        let masker = Arc::new(Masker::new(MaskRules::of(&settings)));
         let logging = &settings.logging;
         let logs = ChildLogs::new(
             logging.dag_processor_child_process_log_directory.clone(),
@@ -78,18 +82,19 @@ impl Context {
             Arc::clone(&masker),
         );
         let backend = settings.secrets.backend.as_ref().map(|name| {
-            let backend = Backend::new(name, SecretsBackends::new(python.clone()));
+            let backend = PythonBackend::new(name, SecretsBackends::new(python.clone()));
             Arc::new(backend) as Arc<dyn SecretsBackend>
         });
         Ok(Self {
             store: StoreSettings::new(&settings, Arc::clone(&fernet)),
-            requests: Requests {
+            requests: ParsingRequests(Service {
                 db: db.clone(),
                 fernet,
                 environment: Arc::new(environment),
                 backend,
                 masker,
-            },
+                rules: Rules::of(&settings),
+            }),
             timetables: Timetables::new(python.clone(), own.timetable_timeout),
             listeners: Listeners::new(python.clone()),
             discovery: Arc::new(Discovery::new(python.clone())),
@@ -102,6 +107,26 @@ impl Context {
             logs,
             host,
         })
+    }
+
+    /// Where processes that run user code come from.
+    pub fn python(&self) -> &ForkServer {
+        &self.python
+    }
+
+    /// What answers user code.
+    pub fn service(&self) -> &Service {
+        &self.requests.0
+    }
+
+    /// This host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Who evaluates timetables that somebody wrote in Python.
+    pub fn timetables(&self) -> &Timetables {
+        &self.timetables
     }
 
     /// How the files of a bundle are found.
@@ -168,7 +193,7 @@ impl Context {
         match self.listeners.hear_import_errors().await {
             Ok(hears) => *known.insert(hears),
             Err(error) => {
-                tracing::error!("the listeners cannot be loaded: {}", crate::chain(&error));
+                tracing::error!("the listeners cannot be loaded: {}", ferroflow_telemetry::chain(&error));
                 false
             }
         }

@@ -65,7 +65,11 @@ impl Manager {
                 self.take_up(name, &listing, is_other_version);
             }
             Err(error) => {
-                tracing::error!(bundle = &**name, "a bundle cannot be used now: {}", crate::chain(&error));
+                tracing::error!(
+                    bundle = &**name,
+                    "a bundle cannot be used now: {}",
+                    ferroflow_telemetry::chain(&error)
+                );
             }
         }
     }

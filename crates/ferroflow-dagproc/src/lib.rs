@@ -18,21 +18,21 @@ pub mod files;
 mod manager;
 pub mod once;
 mod parse_file;
-pub mod requests;
 pub mod store;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferroflow_config::Environment;
 use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::job;
 use ferroflow_model::state::JobState;
 use ferroflow_telemetry::clock;
 use tokio_util::sync::CancellationToken;
 
+pub use callbacks::run_callbacks_of_run;
 pub use context::{Context, Parts};
 pub use error::Error;
+pub use ferroflow_execution::Host;
 
 use manager::Manager;
 
@@ -63,25 +63,6 @@ pub async fn run(cx: Arc<Context>, options: &Options, stop: &CancellationToken) 
     }
 }
 
-/// Where this process runs, as its row in `job` tells.
-#[derive(Clone, Debug)]
-pub struct Host {
-    /// The name of the host.
-    pub name: String,
-    /// The user that it runs as.
-    pub user: String,
-}
-
-impl Host {
-    /// This host, and whom the environment names.
-    pub fn of(environment: &Environment) -> Self {
-        let user =
-            ["LOGNAME", "USER", "LNAME", "USERNAME"].into_iter().find_map(|name| environment.var(name));
-        let user = user.map_or_else(|| rustix::process::getuid().as_raw().to_string(), str::to_owned);
-        Self { name: rustix::system::uname().nodename().to_string_lossy().into_owned(), user }
-    }
-}
-
 /// `job_id` may become another, if somebody removes the row.
 async fn serve(
     cx: &Arc<Context>,
@@ -96,10 +77,4 @@ async fn serve(
     let outcome = manager.serve(stop).await;
     *job_id = manager.job_id;
     outcome
-}
-
-/// An error and what it comes from, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

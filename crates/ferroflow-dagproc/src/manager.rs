@@ -282,24 +282,24 @@ impl Manager {
         match event {
             Event::Parsed(work, Ok(parsed)) => self.begin_to_store(work, parsed),
             Event::Parsed(work, Err(error)) => {
-                tracing::error!(file = %work.file, "a file was not parsed: {}", crate::chain(&error));
+                tracing::error!(file = %work.file, "a file was not parsed: {}", ferroflow_telemetry::chain(&error));
                 self.queue.finish(&work.file, now);
             }
             Event::Stored(file, duration, Ok(done)) => self.stored(&file, duration, done, now),
             Event::Stored(file, duration, Err(error)) => {
-                tracing::error!(%file, "the result of a file was not stored: {}", crate::chain(&error));
+                tracing::error!(%file, "the result of a file was not stored: {}", ferroflow_telemetry::chain(&error));
                 self.not_stored(&file, duration, now);
             }
             Event::CallbackRun(Ok(())) => metrics::callback_only(),
             Event::CallbackRun(Err(error)) => {
-                tracing::error!("a callback was not run: {}", crate::chain(&error));
+                tracing::error!("a callback was not run: {}", ferroflow_telemetry::chain(&error));
             }
             Event::Looked(name, looked) => self.looked(&name, *looked),
             Event::ChoreDone(chore, done) => {
                 self.chores.done(chore, now);
                 match done {
                     Ok(done) => self.chore_done(done),
-                    Err(error) => tracing::error!("{chore}: {}", crate::chain(&error)),
+                    Err(error) => tracing::error!("{chore}: {}", ferroflow_telemetry::chain(&error)),
                 }
             }
         }

@@ -82,6 +82,19 @@ impl Pass {
         Ok(Self { cx: Arc::clone(cx), files })
     }
 
+    /// Only the files of which this is so: it is asked with the name of the bundle, and the path within it.
+    #[must_use]
+    pub fn only(mut self, is_wanted: impl Fn(&str, &str) -> bool) -> Self {
+        self.files.retain(|work| is_wanted(&work.file.bundle, &work.file.relative));
+        self
+    }
+
+    /// Where each file is: the bundle, the path within it, and the path on this host.
+    pub fn places(&self) -> impl Iterator<Item = (&str, &str, PathBuf)> {
+        let place = |work: &'_ FileToParse| work.bundle_path.join(&*work.file.relative);
+        self.files.iter().map(move |work| (&*work.file.bundle, &*work.file.relative, place(work)))
+    }
+
     /// How many files there are.
     pub fn files(&self) -> usize {
         self.files.len()
@@ -176,7 +189,7 @@ async fn list(cx: &Context, bundle: &ConfiguredBundle) -> Result<Vec<FileToParse
     let (path, now): (PathBuf, _) = (state.path.clone(), clock::now());
     let listing = tokio::task::spawn_blocking(move || lister.list(&path, now)).await??;
     for problem in &listing.problems {
-        tracing::warn!(bundle = bundle.name, "{}", crate::chain(problem));
+        tracing::warn!(bundle = bundle.name, "{}", ferroflow_telemetry::chain(problem));
     }
     let name: Arc<str> = bundle.name.as_str().into();
     let file = |relative: &str| FileToParse {

@@ -104,7 +104,7 @@ async fn tell_listeners(cx: &Context, bundle_path: &Path, errors: &[StoredImport
     for StoredImportError { error, is_new } in errors {
         let path = bundle_path.join(&error.filename);
         if let Err(failure) = cx.listeners.tell_import_error(&path, &error.stacktrace, *is_new).await {
-            tracing::error!("a listener failed: {}", crate::chain(&failure));
+            tracing::error!("a listener failed: {}", ferroflow_telemetry::chain(&failure));
         }
     }
 }

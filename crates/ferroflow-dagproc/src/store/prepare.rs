@@ -75,7 +75,7 @@ fn prepare_dag(document: &Json, columns: Columns, sources: &mut Sources) -> Resu
     columns.take(document, &parsed).map_err(refuse)?;
     let place = parsed.dag.fileloc.clone();
     let place = place.ok_or_else(|| refuse("its serialized form does not name its file".to_owned()))?;
-    let read = || source(Path::new(&*place)).map_err(|error| crate::chain(&error));
+    let read = || source(Path::new(&*place)).map_err(|error| ferroflow_telemetry::chain(&error));
     let source = sources.entry(place.clone()).or_insert_with(read).clone().map_err(refuse)?;
     Ok(PreparedDag { source_hash: md5_hex(&source), parsed, source })
 }

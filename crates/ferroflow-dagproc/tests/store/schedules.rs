@@ -120,6 +120,8 @@ impl Site {
         let new = &NewDagRun {
             dag_id: "example_daily".to_owned(),
             run_id: run.run_id(&self.dag().timetable, [0; 8]).unwrap(),
+            state: RunState::Queued,
+            start_date: None,
             run_type: RunType::Scheduled,
             triggered_by: Some(TriggeredBy::Timetable),
             triggering_user_name: None,

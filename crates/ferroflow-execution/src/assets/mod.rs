@@ -1,0 +1,9 @@
+//! Assets: what they are, what happened to them, and what happens when they change.
+
+mod events;
+mod lookup;
+mod register;
+
+pub use events::AssetEvents;
+pub(crate) use lookup::{active, named};
+pub use register::{Change, Source, register};

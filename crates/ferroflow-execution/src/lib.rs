@@ -1,0 +1,118 @@
+//! The execution service: what user code may ask and report while it runs, as functions on the metadata database.
+//!
+//! A method of [`Service`] is one operation of Airflow's Task Execution API: it takes and returns that API's models,
+//! works in one transaction, and refuses with the API's status and reason ([`Refusal`]). Who asks over a socket asks
+//! through [`ParsingRequests`] (a DAG file that is parsed, a callback) or [`TaskRequests`] (a task that runs): only
+//! these know how messages look in a frame.
+
+pub mod assets;
+mod clear;
+mod connection_text;
+pub mod create_run;
+mod dags;
+mod hitl;
+mod host;
+mod instances;
+mod masker;
+pub mod message;
+mod own_requests;
+mod parsing;
+mod refusal;
+mod runs;
+mod sdk;
+mod secrets;
+mod secrets_backend;
+mod state_store;
+mod task;
+pub mod task_instance;
+mod time_format;
+mod trigger;
+mod value;
+mod variables;
+mod xcom_writes;
+mod xcoms;
+
+use std::sync::Arc;
+
+use ferroflow_config::{Environment, Settings};
+use ferroflow_db::Db;
+use ferroflow_db::encoding::fernet::Fernet;
+use rmpv::Value;
+use serde::de::DeserializeOwned;
+
+pub use assets::AssetEvents;
+pub use dags::DagResponse;
+pub use host::Host;
+pub use masker::{MaskRules, Masker};
+pub use parsing::ParsingRequests;
+pub use refusal::Refusal;
+pub use sdk::{NoSdkVersion, SdkVersion};
+pub use secrets::{Asked, SecretsBackend};
+pub use secrets_backend::PythonBackend;
+pub use task::TaskRequests;
+pub use trigger::{AskedRun, BadParam, BadRunIdPattern, RunMaking, check_params};
+pub use xcom_writes::NewXCom;
+pub use xcoms::Slice;
+
+pub(crate) use ferroflow_python::Answer;
+
+/// Answers requests from the metadata database, and from what stands before it.
+#[derive(Clone)]
+pub struct Service {
+    /// The metadata database.
+    pub db: Db,
+    /// What encrypts variables and connections.
+    pub fernet: Arc<Fernet>,
+    /// Where `AIRFLOW_VAR_…` and `AIRFLOW_CONN_…` are.
+    pub environment: Arc<Environment>,
+    /// The backend of `[secrets] backend`, which is asked first.
+    pub backend: Option<Arc<dyn SecretsBackend>>,
+    /// Takes up every secret that passes.
+    pub masker: Arc<Masker>,
+    /// What the configuration says about running tasks.
+    pub rules: Rules,
+}
+
+/// What the configuration says about running tasks, as far as the service keeps to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// `[core] max_map_length`: a longer list cannot be mapped over.
+    pub max_map_length: i64,
+    /// `[core] num_dag_runs_to_retain_rendered_fields`: of as many runs of a task, what was rendered is kept; of all
+    /// if not given.
+    pub rendered_fields_runs: Option<u32>,
+    /// `[core] multi_team`.
+    pub multi_team: bool,
+    /// `[scheduler] partition_mapper_max_downstream_keys`: one partition of an asset is for at most as many partitions
+    /// of a DAG.
+    pub max_downstream_keys: u32,
+    /// `[state_store] clear_on_success`: what a task kept between its tries goes when it succeeds.
+    pub clear_state_on_success: bool,
+}
+
+impl Rules {
+    /// As the configuration says.
+    pub fn of(settings: &Settings) -> Self {
+        Self {
+            max_map_length: settings.core.max_map_length.into(),
+            rendered_fields_runs: settings.core.num_dag_runs_to_retain_rendered_fields,
+            multi_team: settings.core.multi_team,
+            max_downstream_keys: settings.scheduler.partition_mapper_max_downstream_keys,
+            clear_state_on_success: settings.state_store.clear_on_success,
+        }
+    }
+}
+
+impl Service {
+    /// The same, for user code whose secrets are nobody else's business.
+    #[must_use]
+    pub fn with_masker(&self, masker: Arc<Masker>) -> Self {
+        Self { masker, ..self.clone() }
+    }
+}
+
+/// Reads a message. Airflow leaves one that it cannot read without an answer, and the child waiting.
+pub fn read<T: DeserializeOwned>(kind: &str, body: &Value) -> Result<T, Refusal> {
+    rmpv::ext::from_value(body.clone())
+        .map_err(|error| Refusal::Unreadable { kind: kind.to_owned(), problem: error.to_string() })
+}

@@ -1,0 +1,46 @@
+//! What user code may ask while a DAG file is parsed or a callback runs.
+
+use ferroflow_python::Answers;
+use rmpv::Value;
+
+use crate::sdk::SdkVersion;
+use crate::{Answer, Refusal, Service, message, read};
+
+/// Answers the messages that a child of the DAG processor sends.
+#[derive(Clone)]
+pub struct ParsingRequests(pub Service);
+
+impl Answers for ParsingRequests {
+    /// The answer to the request of this `type`. There always is one: a child waits for it.
+    async fn answer(&self, kind: &str, body: Value) -> Answer {
+        let answered = self.0.answer_common(kind, &body).await;
+        answered.unwrap_or_else(|refusal| refusal.told(kind, "GENERIC_ERROR"))
+    }
+}
+
+impl Service {
+    /// The answer to what any user code may ask, in a DAG file or in a task.
+    pub(crate) async fn answer_common(&self, kind: &str, body: &Value) -> Result<Answer, Refusal> {
+        match kind {
+            "GetConnection" => self.get_connection(kind, body).await,
+            "GetVariable" => self.get_variable(kind, body).await,
+            "GetVariableKeys" => self.get_variable_keys(kind, body).await,
+            "PutVariable" => self.set_variable(kind, body).await,
+            "DeleteVariable" => self.unset_variable(kind, body).await,
+            "MaskSecret" => read::<message::MaskSecret>(kind, body).map(|request| {
+                self.masker.add(&request.value, request.name.as_deref());
+                Answer::Done
+            }),
+            "GetXCom" => self.get_xcom(kind, body).await,
+            "GetXComCount" => self.get_xcom_count(kind, body, SdkVersion::CURRENT).await,
+            "GetXComSequenceItem" => self.get_xcom_sequence_item(kind, body).await,
+            "GetXComSequenceSlice" => self.get_xcom_sequence_slice(kind, body).await,
+            "GetTICount" => self.get_ti_count(kind, body).await,
+            "GetTaskStates" => self.get_task_states(kind, body).await,
+            "GetPreviousTI" => self.get_previous_ti(kind, body).await,
+            "GetPreviousDagRun" => self.get_previous_dag_run(kind, body, SdkVersion::CURRENT).await,
+            "GetPrevSuccessfulDagRun" => self.get_previous_success(kind, body).await,
+            _ => Err(Refusal::Unhandled),
+        }
+    }
+}

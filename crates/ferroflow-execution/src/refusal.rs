@@ -1,0 +1,140 @@
+//! Why a request is not answered as its sender hoped.
+
+use ferroflow_python::message::from_json;
+use ferroflow_telemetry::chain;
+use rmpv::Value;
+
+use crate::Answer;
+use crate::value::{error_response, map, optional};
+
+/// Why a request has no result. Its sender is told by an error that is raised there.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such request, or not for this user code.
+    #[error("Unhandled request")]
+    Unhandled,
+    /// The message is not what its type says.
+    #[error("{kind} cannot be read: {problem}")]
+    Unreadable {
+        /// The type of the message.
+        kind: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// What the request is about does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// A value outside its range or its set of words.
+    #[error("{field} of {kind} is {value}; {expected}")]
+    Invalid {
+        /// The type of the message.
+        kind: &'static str,
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        value: String,
+        /// What it may hold.
+        expected: &'static str,
+    },
+    /// What the Execution API refuses with a status of its own; `detail` is what its answer holds under that name.
+    #[error("{detail}")]
+    Api {
+        /// The status of HTTP.
+        status: u16,
+        /// A map with `reason` and `message`, or a text.
+        detail: serde_json::Value,
+    },
+    /// What Airflow's client refuses to send to its API: the message cannot be put into a request.
+    #[error("{0}")]
+    Unsendable(String),
+    /// A stored value that cannot be read.
+    #[error("{what} cannot be read")]
+    Stored {
+        /// Which value.
+        what: String,
+        /// Why not.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The metadata database did not answer.
+    #[error("the metadata database did not answer")]
+    Database(#[from] ferroflow_db::Error),
+}
+
+impl Refusal {
+    /// A refusal as most routes of the Execution API give it: a word for programs, a sentence for people.
+    pub fn api(status: u16, reason: &str, message: impl Into<String>) -> Self {
+        Self::Api { status, detail: serde_json::json!({"reason": reason, "message": message.into()}) }
+    }
+
+    /// That a task instance meddles with what is another's.
+    pub(crate) fn of_another() -> Self {
+        Self::Api { status: 403, detail: "Token subject does not match task instance ID".into() }
+    }
+
+    /// The status that the Execution API answers with.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Api { status, .. } => Some(*status),
+            Self::Unhandled | Self::Unreadable { .. } => Some(400),
+            Self::NotFound(_) => Some(404),
+            Self::Invalid { .. } => Some(422),
+            Self::Database(error) if error.is_about_data() => Some(422),
+            Self::Stored { .. } | Self::Database(_) => Some(500),
+            Self::Unsendable(_) => None,
+        }
+    }
+
+    /// Whether trying again later may help: the database did not answer.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Database(error) if error.is_transient()) || self.is_outcome_unknown()
+    }
+
+    /// Whether what was asked for may have been done all the same: the connection broke while that was being made
+    /// permanent.
+    pub fn is_outcome_unknown(&self) -> bool {
+        matches!(self, Self::Database(ferroflow_db::Error::OutcomeUnknown(_)))
+    }
+
+    /// The answer for whoever sent a message of this kind, and a word in the log. What cannot be read or is not
+    /// known at all is answered with this type of error.
+    pub fn told(self, kind: &str, not_understood: &str) -> Answer {
+        tracing::warn!(request = kind, error = chain(&self), "a request of user code failed");
+        self.into_answer(not_understood)
+    }
+
+    fn into_answer(self, not_understood: &str) -> Answer {
+        let message = chain(&self);
+        let status = self.status();
+        let reason = match self {
+            Self::Api { status, detail } => return server_error(status.into(), from_json(detail)),
+            Self::Unhandled | Self::Unreadable { .. } => {
+                let detail = map([("status_code", 400.into()), ("message", message.into())]);
+                return Answer::Error(error_response(not_understood, detail));
+            }
+            Self::Unsendable(_) => {
+                let detail = map([
+                    ("status_code", Value::Nil),
+                    ("message", message.into()),
+                    ("exception_type", "ValueError".into()),
+                ]);
+                return Answer::Error(error_response("API_SERVER_ERROR", detail));
+            }
+            Self::NotFound(_) => "not_found",
+            Self::Invalid { .. } => "invalid_value",
+            Self::Stored { .. } => "unreadable_value",
+            Self::Database(_) => "database_error",
+        };
+        let cause = map([("reason", reason.into()), ("message", message.into())]);
+        server_error(optional(status), cause)
+    }
+}
+
+/// What the official supervisor makes of an error of the API.
+fn server_error(status: Value, cause: Value) -> Answer {
+    let detail = map([
+        ("status_code", status),
+        ("message", "Server returned error".into()),
+        ("detail", map([("detail", cause)])),
+    ]);
+    Answer::Error(error_response("API_SERVER_ERROR", detail))
+}

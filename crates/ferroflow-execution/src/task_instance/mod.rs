@@ -1,0 +1,17 @@
+//! The life of a task instance: it starts, shows that it lives, tells what became of it, or ends without a word.
+
+mod asking;
+mod attempt;
+mod fail_fast;
+mod fields;
+mod heartbeat;
+pub mod model;
+mod outlets;
+mod plain;
+mod run;
+mod silent;
+mod state;
+mod waiting;
+
+pub use fields::SkippedTask;
+pub use state::StateSet;

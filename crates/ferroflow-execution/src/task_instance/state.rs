@@ -1,0 +1,225 @@
+//! A task instance tells what became of it.
+
+use ferroflow_db::task_instance::life::{self, End, Facts};
+use ferroflow_db::{
+    Error, ScopedFutureExt as _, Tx, hitl_answer, task_instance_history, task_reschedule, task_state_store,
+};
+use ferroflow_model::id;
+use ferroflow_model::state::TaskState;
+use ferroflow_telemetry::clock;
+use jiff::Timestamp;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::attempt::{Attempt, invalid_state, not_found, note_event, until_done};
+use super::fail_fast::stop_the_rest;
+use super::model::{Ended, Retry, StateUpdate, Success};
+use super::outlets::{NoOutlets, Outlets};
+use super::waiting::{await_input, defer, reschedule};
+use crate::{Refusal, Service};
+
+/// What came of a state that was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateSet {
+    /// It was written.
+    Changed,
+    /// It was there already.
+    AlreadyThere,
+}
+
+/// How many characters of a reason are kept.
+const REASON_LENGTH: usize = 500;
+
+impl Service {
+    /// A running task instance tells what became of it. Telling the same again is no error.
+    pub async fn set_state(&self, id: Uuid, update: &StateUpdate) -> Result<StateSet, Refusal> {
+        let told = until_done("task_instance/finish", || {
+            Box::pin(async move {
+                let now = clock::now();
+                match self.db.transact(|tx| self.tell(tx, id, update, now).scope_boxed()).await {
+                    Err(error) if error.is_about_data() => Err(rejected(&error)),
+                    // What cannot be written at all is a failure, as in Airflow: nobody could ever tell it.
+                    Err(error @ (Error::Query { .. } | Error::Column { .. })) if !error.is_transient() => {
+                        tracing::error!(%id, %error, "what became of a task instance cannot be written; it fails");
+                        Ok(self.db.transact(|tx| self.fail_instead(tx, id, now).scope_boxed()).await?)
+                    }
+                    outcome => Ok(outcome?),
+                }
+            })
+        });
+        told.await
+    }
+
+    async fn tell(
+        &self,
+        tx: &mut Tx,
+        id: Uuid,
+        update: &StateUpdate,
+        now: Timestamp,
+    ) -> Result<Attempt<StateSet>, Error> {
+        let Some(facts) = life::facts(tx, id).await? else { return Ok(Attempt::Refused(not_found())) };
+        if facts.state == Some(update.state()) {
+            return Ok(Attempt::Done(StateSet::AlreadyThere));
+        }
+        if facts.state != Some(TaskState::Running) {
+            let message = "TI was not in the running state so it cannot be updated";
+            return Ok(Attempt::Refused(invalid_state(message, facts.state)));
+        }
+        let written = match update {
+            StateUpdate::Success(success) => match Outlets::of(success) {
+                Ok(outlets) => self.succeed(tx, id, &facts, success, &outlets, now).await?,
+                Err(NoOutlets::PartitionKey(message)) => {
+                    return Ok(Attempt::Refused(Refusal::api(422, "invalid_partition_key", message)));
+                }
+                Err(NoOutlets::Unreadable(problem)) => {
+                    tracing::error!(%id, "what a task says of its outlets cannot be read; it fails: {problem}");
+                    fail(tx, id, &facts, now).await?
+                }
+            },
+            StateUpdate::Failed(ended) => {
+                let written = end(tx, id, &facts, TaskState::Failed, ended, now).await?;
+                if written.is_some() {
+                    stop_the_rest(tx, &facts, now).await?;
+                }
+                written
+            }
+            StateUpdate::Skipped(ended)
+            | StateUpdate::Removed(ended)
+            | StateUpdate::UpstreamFailed(ended) => end(tx, id, &facts, update.state(), ended, now).await?,
+            StateUpdate::UpForRetry(retry) => try_again(tx, id, &facts, retry, now).await?,
+            StateUpdate::Deferred(deferral) => {
+                let team_name = facts.team_name.as_deref().filter(|_| self.rules.multi_team);
+                defer(tx, id, deferral, team_name, now).await?
+            }
+            StateUpdate::UpForReschedule(wish) => reschedule(tx, id, &facts, wish, now).await?,
+            StateUpdate::AwaitingInput(wait) => await_input(tx, id, wait, now).await?,
+            StateUpdate::Scheduled | StateUpdate::Queued | StateUpdate::Restarting => {
+                fail(tx, id, &facts, now).await?
+            }
+        };
+        let Some(state) = written else { return Ok(Attempt::Raced) };
+        note_event(tx, &facts, state.as_str(), facts.hostname.as_deref(), now).await?;
+        Ok(Attempt::Done(StateSet::Changed))
+    }
+
+    async fn succeed(
+        &self,
+        tx: &mut Tx,
+        id: Uuid,
+        facts: &Facts,
+        success: &Success,
+        outlets: &Outlets,
+        now: Timestamp,
+    ) -> Result<Option<TaskState>, Error> {
+        let states = (TaskState::Running, TaskState::Success);
+        let ended = End::of(facts.start_date, success.end_date);
+        let name = success.rendered_map_index.as_deref();
+        if !life::finish(tx, id, states, ended, name, now).await? {
+            return Ok(None);
+        }
+        outlets.register(tx, &self.rules, facts, now).await?;
+        if self.rules.clear_state_on_success {
+            task_state_store::clear(tx, &facts.key).await?;
+        }
+        Ok(Some(TaskState::Success))
+    }
+
+    async fn fail_instead(&self, tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<Attempt<StateSet>, Error> {
+        let Some(facts) = life::facts(tx, id).await? else { return Ok(Attempt::Refused(not_found())) };
+        let Some(state) = fail(tx, id, &facts, now).await? else { return Ok(Attempt::Raced) };
+        note_event(tx, &facts, state.as_str(), facts.hostname.as_deref(), now).await?;
+        Ok(Attempt::Done(StateSet::Changed))
+    }
+}
+
+impl StateUpdate {
+    /// The state that is told.
+    pub fn state(&self) -> TaskState {
+        match self {
+            Self::Success(_) => TaskState::Success,
+            Self::Failed(_) => TaskState::Failed,
+            Self::Skipped(_) => TaskState::Skipped,
+            Self::Removed(_) => TaskState::Removed,
+            Self::UpstreamFailed(_) => TaskState::UpstreamFailed,
+            Self::UpForRetry(_) => TaskState::UpForRetry,
+            Self::Deferred(_) => TaskState::Deferred,
+            Self::UpForReschedule(_) => TaskState::UpForReschedule,
+            Self::AwaitingInput(_) => TaskState::AwaitingInput,
+            Self::Scheduled => TaskState::Scheduled,
+            Self::Queued => TaskState::Queued,
+            Self::Restarting => TaskState::Restarting,
+        }
+    }
+}
+
+async fn end(
+    tx: &mut Tx,
+    id: Uuid,
+    facts: &Facts,
+    state: TaskState,
+    ended: &Ended,
+    now: Timestamp,
+) -> Result<Option<TaskState>, Error> {
+    let states = (TaskState::Running, state);
+    let name = ended.rendered_map_index.as_deref();
+    let is_written =
+        life::finish(tx, id, states, End::of(facts.start_date, ended.end_date), name, now).await?;
+    Ok(is_written.then_some(state))
+}
+
+/// It fails, whatever it says.
+pub(super) async fn fail(
+    tx: &mut Tx,
+    id: Uuid,
+    facts: &Facts,
+    now: Timestamp,
+) -> Result<Option<TaskState>, Error> {
+    if !life::fail(tx, id, TaskState::Running, End::of(facts.start_date, now), now).await? {
+        return Ok(None);
+    }
+    stop_the_rest(tx, facts, now).await?;
+    Ok(Some(TaskState::Failed))
+}
+
+async fn try_again(
+    tx: &mut Tx,
+    id: Uuid,
+    facts: &Facts,
+    retry: &Retry,
+    now: Timestamp,
+) -> Result<Option<TaskState>, Error> {
+    let ended = End::of(facts.start_date, retry.end_date);
+    let reason = retry.retry_reason.as_deref().filter(|reason| !reason.is_empty());
+    let reason: Option<String> = reason.map(|reason| reason.chars().take(REASON_LENGTH).collect());
+    let policy = (retry.retry_delay_seconds, reason.as_deref());
+    let name = retry.rendered_map_index.as_deref();
+    if !life::retry(tx, id, TaskState::Running, ended, name, policy, now).await? {
+        return Ok(None);
+    }
+    archive(tx, id, now).await?;
+    Ok(Some(TaskState::UpForRetry))
+}
+
+/// Moves a try that is to be followed by another into the history, and gives that one an id of its own.
+pub(super) async fn archive(tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<(), Error> {
+    if task_instance_history::archive(tx, id).await? {
+        hitl_answer::archive(tx, id).await?;
+    }
+    task_reschedule::delete(tx, id).await?;
+    life::renew(tx, id, id::new_v7(now, rand::random()), now).await?;
+    Ok(())
+}
+
+/// That the database does not take a value.
+fn rejected(error: &Error) -> Refusal {
+    tracing::warn!(%error, "the database does not take what a task instance says");
+    Refusal::Api {
+        status: 422,
+        detail: json!({
+            "reason": "Value rejected by database",
+            "statement": "hidden",
+            "orig_error": "hidden",
+            "message": error.to_string(),
+        }),
+    }
+}

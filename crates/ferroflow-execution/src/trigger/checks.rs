@@ -1,0 +1,103 @@
+//! Whether a run may be made.
+
+use ferroflow_db::{Json, dag};
+use ferroflow_model::dag::Dag;
+use ferroflow_model::state::RunType;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Known, value_error};
+use crate::Refusal;
+
+/// How long the key of a partition may be.
+const LONGEST_KEY: usize = 250;
+
+/// The DAG's row, unless it is stale or its file is broken.
+pub(crate) fn may_run(dag_id: &str, row: Option<dag::Dag>) -> Result<dag::Dag, Refusal> {
+    let row = row
+        .filter(|row| !row.is_stale)
+        .ok_or_else(|| Refusal::api(404, "not_found", format!("Dag with dag_id: '{dag_id}' not found")))?;
+    if row.has_import_errors == Some(true) {
+        let message = format!("Dag with dag_id '{dag_id}' has import errors and cannot be triggered");
+        return Err(Refusal::api(400, "import_errors", message));
+    }
+    Ok(row)
+}
+
+/// Whether the DAG takes runs that tasks ask for.
+pub(super) fn run_type(row: &dag::Dag) -> Result<(), Refusal> {
+    let Some(allowed) = &row.allowed_run_types else { return Ok(()) };
+    let allowed: Vec<String> = serde_json::from_str(allowed.text()).map_err(|error| Refusal::Stored {
+        what: format!("allowed_run_types of DAG {:?}", row.dag_id),
+        source: error.into(),
+    })?;
+    if allowed.iter().any(|word| word == RunType::OperatorTriggered.as_str()) {
+        return Ok(());
+    }
+    let message = format!("Dag with dag_id '{}' does not allow operator-triggered runs", row.dag_id);
+    Err(Refusal::api(400, "denied_run_type", message))
+}
+
+/// Whether the date is not before that at which the tasks of the DAG begin by default.
+pub(super) fn logical_date(dag: &Dag, date: Option<Timestamp>) -> Result<(), Refusal> {
+    let (Some(date), Some(earliest)) = (date, default_start(dag)) else { return Ok(()) };
+    if date >= earliest {
+        return Ok(());
+    }
+    let message =
+        format!("Logical date [{date}] should be >= start_date [{earliest}] from Dag's default_args");
+    Err(value_error(message))
+}
+
+/// `start_date` of the default arguments, as the serialized DAG holds it: seconds since 1970.
+#[expect(clippy::cast_possible_truncation, reason = "microseconds of any date fit")]
+fn default_start(dag: &Dag) -> Option<Timestamp> {
+    let arguments = dag.default_args.as_ref()?.value().ok()?;
+    let arguments = arguments.get("__var").unwrap_or(&arguments);
+    let date = arguments.get("start_date")?;
+    let seconds = date.get("__var").unwrap_or(date).as_f64()?;
+    Timestamp::from_microsecond((seconds * 1e6).round() as i64).ok()
+}
+
+/// Whether the DAG has partitions, and the key could be one.
+pub(super) fn partition_key(row: &dag::Dag, dag: &Dag, key: Option<&str>) -> Result<(), Refusal> {
+    use ferroflow_model::timetable::Timetable;
+    let Some(key) = key else { return Ok(()) };
+    let at_runtime = matches!(dag.timetable, Timetable::PartitionedAtRuntime);
+    if !row.timetable_partitioned && !at_runtime {
+        let message =
+            format!("Dag '{}' is not a partitioned Dag and does not accept a partition_key.", row.dag_id);
+        return Err(Refusal::api(400, "not_partitioned", message));
+    }
+    let length = key.chars().count();
+    let problem = if key.trim().is_empty() {
+        "partition_key must not be empty or whitespace-only.".to_owned()
+    } else if length > LONGEST_KEY {
+        format!("partition_key must be at most {LONGEST_KEY} characters; got {length}.")
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::api(400, "invalid_partition_key", problem))
+}
+
+/// The timetable as the DAG's document holds it.
+pub(super) fn serialized_timetable(known: &Known) -> Result<Json, Refusal> {
+    #[derive(Deserialize)]
+    struct Document<'a> {
+        #[serde(borrow)]
+        dag: Inner<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Inner<'a> {
+        #[serde(borrow)]
+        timetable: &'a RawValue,
+    }
+    let unreadable = |source: Box<dyn std::error::Error + Send + Sync>| Refusal::Stored {
+        what: format!("the timetable of DAG {:?}", known.row.dag_id),
+        source,
+    };
+    let document: Document<'_> =
+        serde_json::from_str(&known.text).map_err(|error| unreadable(error.into()))?;
+    Json::from_text(document.dag.timetable.get().to_owned()).map_err(|error| unreadable(error.into()))
+}

@@ -1,0 +1,258 @@
+//! Runs that tasks ask for.
+
+mod checks;
+mod making;
+mod params;
+
+use ferroflow_db::{ScopedFutureExt as _, dag, dag_run, dag_run_query, serialized_dag, task_instance};
+use ferroflow_model::dag::Dag;
+use ferroflow_model::state::{RunState, RunType, TriggeredBy};
+use ferroflow_model::timetable::DataInterval;
+use ferroflow_python::timetables::needs_python;
+use ferroflow_telemetry::clock;
+use jiff::Timestamp;
+use rmpv::Value;
+use serde_json::Map;
+use uuid::Uuid;
+
+use crate::create_run::{self, DagVersionRef, NewRun};
+use crate::message::TriggerDagRun;
+use crate::task::TaskRequests;
+use crate::value::{NotFinite, body, error_response, to_json};
+use crate::{Answer, Refusal, Service, read};
+use ferroflow_telemetry::chain;
+
+pub(crate) use checks::may_run;
+pub use making::{BadRunIdPattern, RunMaking};
+pub use params::{BadParam, check_params};
+
+/// A run that somebody asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AskedRun {
+    /// The DAG.
+    pub dag_id: String,
+    /// The name of the run.
+    pub run_id: String,
+    /// The date that it stands for.
+    pub logical_date: Option<Timestamp>,
+    /// From when on it may run; from now on if not given.
+    pub run_after: Option<Timestamp>,
+    /// What it is given.
+    pub conf: Map<String, serde_json::Value>,
+    /// The partition it is for.
+    pub partition_key: Option<String>,
+    /// What to write on it.
+    pub note: Option<String>,
+}
+
+/// What is known of a DAG of which a run is asked for.
+struct Known {
+    row: dag::Dag,
+    /// Its newest version.
+    version: Uuid,
+    dag: Dag,
+    text: String,
+    /// Who asked for the run of the task that asks.
+    user: Option<String>,
+}
+
+impl Service {
+    /// Makes a run that the task instance `caller` asks for, with all of its first task instances.
+    pub async fn trigger_run(
+        &self,
+        making: &RunMaking,
+        asked: &AskedRun,
+        caller: Uuid,
+    ) -> Result<(), Refusal> {
+        let now = clock::now();
+        let known = self.known(&asked.dag_id, &asked.run_id, caller).await?;
+        let run_after = asked.run_after.unwrap_or(now);
+        checks::logical_date(&known.dag, asked.logical_date)?;
+        let data_interval = match asked.logical_date {
+            Some(_) => Some(making.manual_interval(&known, run_after).await?),
+            None => None,
+        };
+        let partition_date = making.partition_date(&known, asked.partition_key.as_deref()).await?;
+        making.check_run_id(&asked.run_id)?;
+        checks::partition_key(&known.row, &known.dag, asked.partition_key.as_deref())?;
+        check_params(&known.dag.params, &asked.conf).map_err(|bad| value_error(bad.to_string()))?;
+        let is_tied = !known.dag.disable_bundle_versioning;
+        let run = NewRun {
+            dag_id: asked.dag_id.clone(),
+            run_id: asked.run_id.clone(),
+            run_type: RunType::OperatorTriggered,
+            logical_date: asked.logical_date,
+            data_interval,
+            run_after,
+            state: RunState::Queued,
+            start_date: None,
+            conf: Some(asked.conf.clone()),
+            triggered_by: TriggeredBy::Operator,
+            triggering_user_name: known.user.clone(),
+            note: asked.note.clone(),
+            partition_key: asked.partition_key.clone(),
+            partition_date,
+            backfill_id: None,
+            creating_job_id: None,
+            bundle_version: known.row.bundle_version.clone().filter(|_| is_tied),
+            unixname: making.unixname.clone(),
+        };
+        self.create(&known, &run, now).await
+    }
+
+    async fn create(&self, known: &Known, run: &NewRun, now: Timestamp) -> Result<(), Refusal> {
+        let version = &DagVersionRef { id: known.version };
+        let created = self.db.transact(|tx| {
+            async move {
+                match create_run::create(tx, &known.dag, version, run, now).await {
+                    Err(create_run::Error::Db(error)) => Err(error),
+                    other => Ok(other),
+                }
+            }
+            .scope_boxed()
+        });
+        let refusal = match created.await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(create_run::Error::RunExists { .. })) => return Err(already_exists(run)),
+            Ok(Err(create_run::Error::Db(error))) | Err(error) => error,
+        };
+        // Somebody else may have made it in the meantime.
+        if refusal.is_about_data() {
+            let (dag_id, run_id, date) = (run.dag_id.as_str(), run.run_id.as_str(), run.logical_date);
+            let there = self
+                .db
+                .read(|tx| async move { dag_run::find_either(tx, dag_id, run_id, date).await }.scope_boxed());
+            if there.await?.is_some() {
+                return Err(already_exists(run));
+            }
+        }
+        Err(refusal.into())
+    }
+
+    /// The DAG, if runs of it may be asked for, and no run of that name is there.
+    async fn known(&self, dag_id: &str, run_id: &str, caller: Uuid) -> Result<Known, Refusal> {
+        let read = self.db.read(|tx| {
+            async move {
+                let row = dag::find(tx, dag_id).await?;
+                let stored = serialized_dag::latest(tx, dag_id).await?;
+                let is_there = dag_run_query::id(tx, dag_id, run_id).await?.is_some();
+                let user = match task_instance::find(tx, caller).await? {
+                    Some(caller) => dag_run::find(tx, &caller.key.dag_id, &caller.key.run_id).await?,
+                    None => None,
+                };
+                Ok((row, stored, is_there, user.and_then(|run| run.triggering_user_name)))
+            }
+            .scope_boxed()
+        });
+        let (row, stored, is_there, user) = read.await?;
+        let row = checks::may_run(dag_id, row)?;
+        checks::run_type(&row)?;
+        let stored = stored.ok_or_else(|| {
+            Refusal::api(
+                500,
+                "not_serialized",
+                format!("Dag id {dag_id} not found: its file has not been parsed"),
+            )
+        })?;
+        if is_there {
+            return Err(exists(dag_id, run_id));
+        }
+        let text = stored.data.into_text();
+        let dag = decoded(dag_id, &text)?;
+        Ok(Known { row, version: stored.dag_version_id, dag, text, user })
+    }
+}
+
+impl TaskRequests {
+    pub(crate) async fn trigger_dag_run(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
+        let request: TriggerDagRun = read(kind, message)?;
+        let unreadable = |problem: String| Refusal::Unreadable { kind: kind.to_owned(), problem };
+        let conf = match request.conf.as_ref().map(|conf| to_json(conf, NotFinite::Null)) {
+            None | Some(Ok(serde_json::Value::Null)) => Map::new(),
+            Some(Ok(serde_json::Value::Object(conf))) => conf,
+            Some(Ok(other)) => return Err(unreadable(format!("conf is {other}, which is no map"))),
+            Some(Err(problem)) => return Err(unreadable(problem)),
+        };
+        // What the client sends for it, the server does not take.
+        let Some(is_reset) = request.reset_dag_run else {
+            return Err(Refusal::api(422, "invalid_value", "reset_dag_run cannot be null"));
+        };
+        let asked = AskedRun {
+            dag_id: request.dag_id,
+            run_id: request.run_id,
+            logical_date: request.logical_date,
+            run_after: request.run_after,
+            conf,
+            // Airflow's supervisor does not hand it on.
+            partition_key: None,
+            note: request.note,
+        };
+        match self.service.trigger_run(&self.runs, &asked, self.instance).await {
+            Ok(()) => Ok(ok()),
+            Err(refusal) if refusal.status() == Some(409) && is_reset => {
+                self.service.clear_run(&self.runs, &asked.dag_id, &asked.run_id).await?;
+                Ok(ok())
+            }
+            Err(refusal) if refusal.status() == Some(409) => {
+                Ok(Answer::Body(error_response("DAGRUN_ALREADY_EXISTS", Value::Nil)))
+            }
+            Err(refusal) => Err(refusal),
+        }
+    }
+}
+
+impl RunMaking {
+    async fn manual_interval(&self, known: &Known, run_after: Timestamp) -> Result<DataInterval, Refusal> {
+        let timetable = &known.dag.timetable;
+        if !needs_python(timetable) {
+            return timetable.manual_interval(run_after).map_err(|error| value_error(error.to_string()));
+        }
+        let Some(python) = &self.timetables else { return Err(no_python(known)) };
+        let asked = python.manual_interval(&checks::serialized_timetable(known)?, run_after).await;
+        asked.map_err(|error| value_error(chain(&error)))
+    }
+
+    async fn partition_date(&self, known: &Known, key: Option<&str>) -> Result<Option<Timestamp>, Refusal> {
+        let Some(key) = key else { return Ok(None) };
+        let timetable = &known.dag.timetable;
+        if !needs_python(timetable) {
+            return timetable
+                .partition_date(key)
+                .map_err(|error| Refusal::api(400, "invalid_partition_key", error.to_string()));
+        }
+        let Some(python) = &self.timetables else { return Err(no_python(known)) };
+        let asked = python.partition_date(&checks::serialized_timetable(known)?, key).await;
+        asked.map_err(|error| value_error(chain(&error)))
+    }
+}
+
+/// Reads a stored DAG.
+pub(crate) fn decoded(dag_id: &str, text: &str) -> Result<Dag, Refusal> {
+    Dag::decode(text)
+        .map_err(|problems| Refusal::Stored { what: format!("DAG {dag_id:?}"), source: problems.into() })
+}
+
+pub(crate) fn value_error(message: impl Into<String>) -> Refusal {
+    Refusal::api(400, "value_error", message)
+}
+
+fn no_python(known: &Known) -> Refusal {
+    let message = format!(
+        "DAG {} has a timetable of its own, which is evaluated in Python; here is nobody who can ask it",
+        known.row.dag_id
+    );
+    Refusal::api(500, "timetable_needs_python", message)
+}
+
+fn already_exists(run: &NewRun) -> Refusal {
+    exists(&run.dag_id, &run.run_id)
+}
+
+fn exists(dag_id: &str, run_id: &str) -> Refusal {
+    let message = format!("A run already exists for Dag '{dag_id}' with run_id '{run_id}'");
+    Refusal::api(409, "already_exists", message)
+}
+
+fn ok() -> Answer {
+    body("OKResponse", [("ok", true.into())])
+}

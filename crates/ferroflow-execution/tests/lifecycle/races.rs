@@ -1,0 +1,160 @@
+//! Who is faster, and many at once.
+
+use ferroflow_db::{ScopedFutureExt as _, task_instance};
+use ferroflow_execution::task_instance::StateSet;
+use ferroflow_execution::task_instance::model::{EnterRunning, StateUpdate};
+use ferroflow_execution::{Refusal, Service};
+use ferroflow_model::outcome::{Ignored, Outcome};
+use ferroflow_model::state::TaskState;
+use ferroflow_testkit::Server;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::seed::{Seeded, THEN, instance, seeded};
+use crate::service;
+
+/// So many instances, and so many who want the same of each.
+const INSTANCES: i32 = 12;
+
+#[tokio::test]
+async fn one_of_many_is_first_on_sqlite() {
+    one_of_many_is_first(Server::Sqlite).await;
+}
+
+#[tokio::test]
+async fn one_of_many_is_first_on_postgres() {
+    one_of_many_is_first(Server::Postgres).await;
+}
+
+#[tokio::test]
+async fn one_of_many_is_first_on_mariadb() {
+    one_of_many_is_first(Server::MariaDb).await;
+}
+
+/// Of two processes that want to run an instance one does; of two that tell what became of it one is heard.
+async fn one_of_many_is_first(server: Server) {
+    let instances = instances(TaskState::Queued);
+    let database = seeded(server, &instances).await;
+    let service = service(&database).await;
+    for id in ids(&instances) {
+        let (first, second) = (entering(1), entering(2));
+        let both = tokio::join!(service.run(id, &first), service.run(id, &second));
+        let refusals: Vec<Value> = [both.0.err(), both.1.err()].into_iter().flatten().map(detail).collect();
+        assert_eq!(refusals.len(), 1, "{refusals:?}");
+        assert_eq!(refusals[0]["previous_state"], "running");
+    }
+    for (number, id) in ids(&instances).into_iter().enumerate() {
+        let retried = told("up_for_retry");
+        let other = match number % 3 {
+            0 => told("success"),
+            1 => retried.clone(),
+            _ => deferred(),
+        };
+        let both = tokio::join!(service.set_state(id, &retried), service.set_state(id, &other));
+        let outcomes = [both.0, both.1].map(|outcome| outcome.map_err(detail));
+        let changed = outcomes.iter().filter(|outcome| **outcome == Ok(StateSet::Changed)).count();
+        assert_eq!(changed, 1, "{outcomes:?}");
+        let refused = outcomes.into_iter().find_map(Result::err).unwrap();
+        let winner = refused["previous_state"].as_str();
+        let is_told = refused["reason"] == "not_found" || matches!(winner, Some("success" | "deferred"));
+        assert!(is_told, "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn many_hearts_beat_at_once() {
+    for server in Server::ALL {
+        let instances = instances(TaskState::Running);
+        let database = seeded(server, &instances).await;
+        let service = service(&database).await;
+        let ids = ids(&instances);
+        let missing = Uuid::from_u128(5);
+        let mut running: Vec<(Uuid, i32)> = ids.iter().map(|id| (*id, 7)).collect();
+        assert_eq!(refused(&service, &running).await, []);
+        service.set_state(ids[0], &told("success")).await.unwrap();
+        service.set_state(ids[1], &told("up_for_retry")).await.unwrap();
+        running[2].1 = 8;
+        running.push((missing, 9));
+        let expected = [
+            (ids[0], 409, json!("not_running")),
+            (ids[1], 410, json!("not_found")),
+            (ids[2], 409, json!("running_elsewhere")),
+            (missing, 404, json!("not_found")),
+        ];
+        assert_eq!(refused(&service, &running).await, expected);
+        let asked: Vec<Uuid> = running.iter().map(|(id, _)| *id).collect();
+        let stopped: Vec<Uuid> =
+            service.no_longer_running(&asked).await.unwrap().into_iter().map(|(id, _)| id).collect();
+        assert_eq!(stopped, [ids[0], ids[1], missing]);
+    }
+}
+
+#[tokio::test]
+async fn what_was_cleared_while_it_ran_starts_anew() {
+    for server in Server::ALL {
+        let instances = instances(TaskState::Restarting);
+        let database = seeded(server, &instances).await;
+        let service = service(&database).await;
+        let id = ids(&instances)[0];
+        let outcome = service.ended_without_a_word(id, 1, "it was cleared").await.unwrap();
+        assert_eq!(outcome, Outcome::Restarted { max_tries: 3 });
+        let stored = service.db.read(|tx| async move { task_instance::find(tx, id).await }.scope_boxed());
+        let stored = stored.await.unwrap().unwrap();
+        assert_eq!((stored.state, stored.max_tries), (None, 3));
+    }
+}
+
+#[tokio::test]
+async fn who_has_told_what_became_of_it_is_not_given_up() {
+    let instances = instances(TaskState::Running);
+    let database = seeded(Server::Sqlite, &instances).await;
+    let service = service(&database).await;
+    let ids = ids(&instances);
+    service.set_state(ids[0], &told("success")).await.unwrap();
+    let outcome = service.ended_without_a_word(ids[0], 1, "exit code 1").await.unwrap();
+    assert_eq!(outcome, Outcome::Ignored(Ignored::RowKnows(Some(TaskState::Success))));
+    let outcome = service.ended_without_a_word(ids[1], 2, "exit code 1").await.unwrap();
+    assert_eq!(outcome, Outcome::Ignored(Ignored::OtherTry { event: 2, row: 1 }));
+    let outcome = service.ended_without_a_word(ids[1], 1, "exit code 1").await.unwrap();
+    assert_eq!(outcome, Outcome::Failed { stops_the_rest: false });
+    let again = service.ended_without_a_word(ids[1], 1, "exit code 1").await.unwrap();
+    assert_eq!(again, Outcome::Ignored(Ignored::RowKnows(Some(TaskState::Failed))));
+    let missing = service.ended_without_a_word(Uuid::from_u128(5), 1, "gone").await.unwrap_err();
+    assert_eq!(detail(missing)["reason"], "not_found");
+}
+
+fn instances(state: TaskState) -> Vec<Seeded> {
+    (0..INSTANCES).map(|number| instance(number, "run", Some(state))).collect()
+}
+
+fn ids(instances: &[Seeded]) -> Vec<Uuid> {
+    instances.iter().map(|seeded| seeded.instance.id).collect()
+}
+
+fn entering(pid: i32) -> EnterRunning {
+    EnterRunning { hostname: "host".to_owned(), unixname: "user".to_owned(), pid, start_date: THEN }
+}
+
+fn told(state: &str) -> StateUpdate {
+    serde_json::from_value(json!({"state": state, "end_date": THEN.to_string()})).unwrap()
+}
+
+fn deferred() -> StateUpdate {
+    serde_json::from_value(json!({"state": "deferred", "classpath": "a.B", "next_method": "m"})).unwrap()
+}
+
+fn detail(refusal: Refusal) -> Value {
+    match refusal {
+        Refusal::Api { detail, .. } => detail,
+        other => panic!("{other}"),
+    }
+}
+
+async fn refused(service: &Service, running: &[(Uuid, i32)]) -> Vec<(Uuid, u16, Value)> {
+    let refused = service.heartbeats("host", running).await.unwrap();
+    let shown = refused.into_iter().map(|(id, refusal)| match refusal {
+        Refusal::Api { status, detail } => (id, status, detail["reason"].clone()),
+        other => panic!("{other}"),
+    });
+    shown.collect()
+}
