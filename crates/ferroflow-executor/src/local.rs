@@ -1,0 +1,142 @@
+//! Runs task instances on this host.
+
+use std::sync::Arc;
+
+use ferroflow_model::state::TaskState;
+use ferroflow_model::supervision::EndOrder;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::{AbortHandle, JoinSet};
+use uuid::Uuid;
+
+use crate::heartbeats::{Running, Ticket, look_after};
+use crate::supervise::{Supervised, Supervision, Watcher};
+use crate::{Event, Executor, Happening, Workload, WorkloadInstance};
+
+/// Runs each task instance in a process of its own, as many at a time as it has slots. While nothing runs, there is
+/// no process but Python's fork server.
+///
+/// Dropping it kills what runs; [`shut_down`](Self::shut_down) also puts down what became of it.
+pub struct LocalExecutor {
+    supervision: Arc<Supervision>,
+    slots: usize,
+    running: Arc<Running>,
+    supervisors: JoinSet<()>,
+    happened: UnboundedSender<Event>,
+    events: UnboundedReceiver<Event>,
+    heartbeats: AbortHandle,
+}
+
+impl LocalExecutor {
+    /// An executor with so many slots (`[core] parallelism`).
+    pub fn new(supervision: Arc<Supervision>, slots: usize) -> Self {
+        hide_from_tasks();
+        let running = Arc::new(Running::default());
+        let (happened, events) = unbounded_channel();
+        let (shared, all) = (Arc::clone(&supervision), Arc::clone(&running));
+        let heartbeats = tokio::spawn(async move { look_after(&shared, &all).await }).abort_handle();
+        Self { supervision, slots, running, supervisors: JoinSet::new(), happened, events, heartbeats }
+    }
+
+    /// Tells all tasks to end, waits for that, and puts down what became of them.
+    pub async fn shut_down(&mut self) {
+        self.running.order_all(EndOrder::Shutdown);
+        while self.supervisors.join_next().await.is_some() {}
+    }
+}
+
+impl Executor for LocalExecutor {
+    fn free_slots(&self) -> usize {
+        self.slots.saturating_sub(self.running.len())
+    }
+
+    fn submit(&mut self, workload: Workload) {
+        // Those that have ended.
+        while self.supervisors.try_join_next().is_some() {}
+        let (ticket, orders) = self.running.add(workload.ti.id);
+        let supervision = Arc::clone(&self.supervision);
+        let reporter = Reporter {
+            running: Arc::clone(&self.running),
+            happened: self.happened.clone(),
+            ticket,
+            ti: workload.ti.clone(),
+        };
+        self.supervisors.spawn(async move {
+            let mut slot = Slot { reporter: &reporter, what: Happening::Ended };
+            if let Supervised::NotStarted(reason) = supervision.supervise(&workload, &reporter, orders).await
+            {
+                slot.what = Happening::NotStarted(reason);
+            }
+        });
+    }
+
+    async fn next_event(&mut self) -> Event {
+        match self.events.recv().await {
+            Some(event) => event,
+            // There is always a sender: ours.
+            None => std::future::pending().await,
+        }
+    }
+
+    fn terminate(&mut self, id: Uuid) {
+        self.running.order(id, EndOrder::Unwanted);
+    }
+}
+
+impl Drop for LocalExecutor {
+    fn drop(&mut self) {
+        self.heartbeats.abort();
+    }
+}
+
+/// Tasks run as the same user. They must not read secrets out of the memory of this process, as with Airflow. (What
+/// the environment holds they are given anyway.)
+fn hide_from_tasks() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "tasks may be able to read the memory of this process");
+    }
+}
+
+/// Hands on what a supervisor tells.
+struct Reporter {
+    running: Arc<Running>,
+    happened: UnboundedSender<Event>,
+    ticket: Ticket,
+    ti: WorkloadInstance,
+}
+
+/// The slot of a task instance: free when this is dropped, however its supervisor ended.
+struct Slot<'a> {
+    reporter: &'a Reporter,
+    what: Happening,
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.reporter.running.remove(self.reporter.ticket);
+        self.reporter.report(self.what.clone());
+    }
+}
+
+impl Reporter {
+    fn report(&self, what: Happening) {
+        let (id, try_number, key) = (self.ti.id, self.ti.try_number, self.ti.key());
+        // Nobody may be left to hear it.
+        let _ = self.happened.send(Event { id, key, try_number, what });
+    }
+}
+
+impl Watcher for Reporter {
+    fn started(&self, pid: i32) {
+        self.running.started(self.ticket, pid);
+    }
+
+    fn telling(&self, is_telling: bool) {
+        self.running.tells(self.ticket, is_telling);
+    }
+
+    fn state_set(&self, state: TaskState) {
+        self.running.settled(self.ticket);
+        self.report(Happening::StateSet(state));
+    }
+}

@@ -1,0 +1,182 @@
+//! The loop around a task's process.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::pin::Pin;
+use std::time::Duration;
+
+use ferroflow_model::supervision::{EndOrder, Ending, Exit};
+use ferroflow_python::{Child, Error, Exit as ChildExit};
+use rmpv::Value;
+use tokio::sync::watch;
+use tokio::time::{Sleep, sleep, timeout};
+
+use super::conversation::{Conversation, Progress};
+use super::last_word;
+
+/// How long a process that was told to end may take before it is killed, as in Airflow.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The same once its operator has done what it does then: the task itself may want to clean up.
+const AFTER_ON_KILL: Duration = Duration::from_secs(1);
+
+/// How long what a dead child left in the socket may take to be read.
+const LAST_FRAMES: Duration = Duration::from_secs(2);
+
+/// Serves a child until it has ended, and all that it said was acted on.
+pub(super) async fn attend(
+    child: &mut Child,
+    conversation: &Conversation<'_>,
+    startup: Value,
+    orders: watch::Receiver<Option<EndOrder>>,
+    overtime: Duration,
+) -> Ending {
+    let Some(channel) = child.take_channel() else {
+        return Ending { exit: Exit::WithForkServer, told: None, ordered: None };
+    };
+    let mut talk = Talk { future: Box::pin(conversation.talk(channel, startup)), is_over: false };
+    let (exit, ordered) = until_exit(child, conversation, &mut talk, orders, overtime).await;
+    finish(conversation, &mut talk).await;
+    Ending { exit: how(&exit), told: conversation.told(), ordered }
+}
+
+async fn until_exit(
+    child: &mut Child,
+    conversation: &Conversation<'_>,
+    talk: &mut Talk<impl Future<Output = ()>>,
+    mut orders: watch::Receiver<Option<EndOrder>>,
+    overtime: Duration,
+) -> (Result<ChildExit, Error>, Option<EndOrder>) {
+    let mut ordered = None;
+    let (mut grace, mut patience): (Timer, Timer) = (None, None);
+    let (mut progress, mut telling) = (conversation.progress(), conversation.progress());
+    loop {
+        let order = tokio::select! {
+            biased;
+            exit = child.wait() => return (exit, ordered),
+            () = talk.go_on(), if !talk.is_over => None,
+            order = next(&mut orders, &mut telling), if ordered.is_none() => Some(order),
+            () = told(&mut progress), if patience.is_none() => {
+                patience = Some(Box::pin(sleep(overtime)));
+                None
+            }
+            () = elapsed(&mut patience), if ordered.is_none() => Some(EndOrder::Overtime),
+            () = conversation.log().on_kill_returned.notified(), if ordered.is_some() => {
+                grace = Some(Box::pin(sleep(AFTER_ON_KILL)));
+                None
+            }
+            () = elapsed(&mut grace) => return (child.end().await, ordered),
+        };
+        if let Some(order) = order {
+            ordered = Some(order);
+            last_word::ordered(conversation.log(), order);
+            child.ask_to_end();
+            grace = Some(Box::pin(sleep(GRACE)));
+        }
+    }
+}
+
+/// Lets the conversation come to its end: for what is being written to the database as long as that takes.
+async fn finish(conversation: &Conversation<'_>, talk: &mut Talk<impl Future<Output = ()>>) {
+    while !talk.is_over && timeout(LAST_FRAMES, talk.go_on()).await.is_err() {
+        if !conversation.progress().borrow().is_delivering {
+            break;
+        }
+    }
+    conversation.finish_logs().await;
+}
+
+/// The conversation, which may be left and gone on with.
+struct Talk<F> {
+    future: Pin<Box<F>>,
+    is_over: bool,
+}
+
+impl<F: Future<Output = ()>> Talk<F> {
+    async fn go_on(&mut self) {
+        self.future.as_mut().await;
+        self.is_over = true;
+    }
+}
+
+type Timer = Option<Pin<Box<Sleep>>>;
+
+/// Waits for a timer; without end if it was not set.
+async fn elapsed(timer: &mut Timer) {
+    match timer {
+        Some(timer) => timer.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for an order. A task that has told its state is not unwanted: its row only does not say any more that it runs,
+/// and whoever looked at that moment cannot know better. What it still does is not cut short by this.
+async fn next(
+    orders: &mut watch::Receiver<Option<EndOrder>>,
+    telling: &mut watch::Receiver<Progress>,
+) -> EndOrder {
+    let order = orders.wait_for(Option::is_some).await.ok().and_then(|order| *order);
+    match order {
+        Some(EndOrder::Unwanted) => {
+            let progress =
+                telling.wait_for(|progress| !progress.is_delivering).await.map(|progress| *progress);
+            match progress {
+                Ok(Progress { told: None, .. }) | Err(_) => EndOrder::Unwanted,
+                Ok(_) => std::future::pending().await,
+            }
+        }
+        Some(order) => order,
+        // Whoever could give one is gone.
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the task has told its state.
+async fn told(progress: &mut watch::Receiver<Progress>) {
+    if progress.wait_for(|progress| progress.told.is_some()).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn how(exit: &Result<ChildExit, Error>) -> Exit {
+    let Ok(exit) = exit else { return Exit::WithForkServer };
+    tracing::debug!(status = %exit.status, user = ?exit.usage.user, system = ?exit.usage.system,
+        max_rss = exit.usage.max_rss, "the process of a task has ended");
+    exit.status.code().map_or_else(|| Exit::Signal(exit.status.signal().unwrap_or(0)), Exit::Code)
+}
+
+#[cfg(test)]
+mod tests {
+    use ferroflow_model::state::TaskState;
+    use test_case::test_case;
+
+    use super::*;
+
+    #[test_case(None, false => true; "while it works")]
+    #[test_case(None, true => false; "while its state is being written")]
+    #[test_case(Some(TaskState::Success), false => false; "when its state is written")]
+    #[tokio::test]
+    async fn one_is_unwanted(told: Option<TaskState>, is_delivering: bool) -> bool {
+        let (_orders, mut orders) = watch::channel(Some(EndOrder::Unwanted));
+        let (_progress, mut progress) = watch::channel(Progress { told, is_delivering });
+        let order = timeout(Duration::ZERO, next(&mut orders, &mut progress)).await;
+        order.is_ok_and(|order| order == EndOrder::Unwanted)
+    }
+
+    #[tokio::test]
+    async fn one_that_could_not_tell_its_state_is_unwanted_then() {
+        let (_orders, mut orders) = watch::channel(Some(EndOrder::Unwanted));
+        let (progress, mut seen) = watch::channel(Progress { told: None, is_delivering: true });
+        let (order, ()) = tokio::join!(next(&mut orders, &mut seen), async {
+            progress.send_modify(|progress| progress.is_delivering = false);
+        });
+        assert_eq!(order, EndOrder::Unwanted);
+    }
+
+    #[tokio::test]
+    async fn other_orders_hold_for_one_that_has_told_its_state() {
+        let (_orders, mut orders) = watch::channel(Some(EndOrder::Shutdown));
+        let told = Some(TaskState::Success);
+        let (_progress, mut progress) = watch::channel(Progress { told, is_delivering: false });
+        assert_eq!(next(&mut orders, &mut progress).await, EndOrder::Shutdown);
+    }
+}

@@ -1,0 +1,230 @@
+//! The supervisor of one task instance: its process from the first breath to the last word.
+//!
+//! A child of Python's fork server runs the task; this side tells it what to run, answers what it asks, writes its
+//! log, and sees to it that what became of it is in the database, whatever happens to the process.
+
+mod attend;
+mod conversation;
+mod last_word;
+mod patience;
+mod startup;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferroflow_config::Settings;
+use ferroflow_execution::task_instance::model::{EnterRunning, RunContext};
+use ferroflow_execution::{
+    BadRunIdPattern, Host, MaskRules, Masker, NoSdkVersion, Refusal, RunMaking, SdkVersion, Service,
+};
+use ferroflow_model::state::TaskState;
+use ferroflow_model::supervision::{Conclusion, EndOrder, Ending, conclude};
+use ferroflow_python::timetables::Timetables;
+use ferroflow_python::{ForkServer, Sink};
+use ferroflow_telemetry::{chain, clock};
+use tokio::sync::watch;
+
+use crate::Workload;
+use crate::task_log::{TaskLog, TaskLogs};
+use crate::templates::Templates;
+use conversation::Conversation;
+use patience::Patience;
+
+/// What supervisors of one process have in common.
+pub struct Supervision {
+    pub(crate) service: Service,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) host: Host,
+    python: ForkServer,
+    templates: Templates,
+    logs: TaskLogs,
+    sdk: SdkVersion,
+    runs: RunMaking,
+}
+
+/// Why no task can be supervised.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotSupervise {
+    /// The messages of that Task SDK are not known.
+    #[error(transparent)]
+    Sdk(#[from] NoSdkVersion),
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Configuration(#[from] BadRunIdPattern),
+}
+
+impl Supervision {
+    /// Supervisors whose tasks are answered by `service` and run in processes of `python`.
+    pub fn new(
+        service: Service,
+        python: ForkServer,
+        settings: Arc<Settings>,
+        host: Host,
+        logs: TaskLogs,
+    ) -> Result<Self, CannotSupervise> {
+        if let Some(warning) = undone(&settings) {
+            tracing::warn!("{warning}");
+        }
+        let timetables = Timetables::new(python.clone(), settings.ferroflow.timetable_timeout);
+        Ok(Self {
+            templates: Templates::of(&settings),
+            sdk: python.sdk_version().parse()?,
+            runs: RunMaking::new(&settings, host.user.clone(), Some(Arc::new(timetables)))?,
+            service,
+            python,
+            settings,
+            host,
+            logs,
+        })
+    }
+}
+
+/// What an executor hears of a task instance while it runs.
+pub(crate) trait Watcher: Send + Sync {
+    /// It runs, as this process.
+    fn started(&self, pid: i32);
+    /// It tells its state, or could not.
+    fn telling(&self, is_telling: bool);
+    /// Its row has this state now.
+    fn state_set(&self, state: TaskState);
+}
+
+/// A task instance that is not running any more.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Supervised {
+    /// Its process has ended, and its row tells what became of it.
+    Ended,
+    /// It was not started: why.
+    NotStarted(String),
+}
+
+impl Supervision {
+    /// Runs a task instance to its end. `order` tells it to end before.
+    pub(crate) async fn supervise(
+        &self,
+        workload: &Workload,
+        watcher: &dyn Watcher,
+        mut order: watch::Receiver<Option<EndOrder>>,
+    ) -> Supervised {
+        let masker = Arc::new(Masker::new(MaskRules::of(&self.settings)));
+        let service = self.service.with_masker(Arc::clone(&masker));
+        let log = self.logs.open(workload.log_path.as_deref(), &workload.ti, masker);
+        let sink: Arc<dyn Sink> = Arc::clone(&log) as Arc<dyn Sink>;
+        // A process comes from where its file is imported first, which may take long.
+        let forked = tokio::select! {
+            forked = self.templates.fork(&self.python, workload, &sink) => forked.map_err(|error| chain(&error)),
+            _ = order.wait_for(Option::is_some) => Err("it was told to end before it had begun".to_owned()),
+        };
+        let mut child = match forked {
+            Ok(child) => child,
+            Err(reason) => return Supervised::NotStarted(reason),
+        };
+        let context = match self.start(workload, child.pid()).await {
+            Ok(context) => context,
+            Err(refusal) => {
+                // It has not been told yet what to run.
+                drop(child.end().await);
+                return Supervised::NotStarted(chain(&refusal));
+            }
+        };
+        watcher.started(child.pid());
+        let conversation = Conversation::new(self, service, workload, &log, watcher);
+        let startup = startup::details(workload, &context, self.sdk);
+        let ending = attend::attend(&mut child, &conversation, startup, order, self.overtime()).await;
+        drop(child);
+        self.settle(workload, ending, &log, watcher).await;
+        Supervised::Ended
+    }
+
+    /// Asks for leave to run. Nothing of the task has run yet, so it may be asked as often as the database needs.
+    async fn start(&self, workload: &Workload, pid: i32) -> Result<RunContext, Refusal> {
+        let request = EnterRunning {
+            hostname: self.host.name.clone(),
+            unixname: self.host.user.clone(),
+            pid,
+            start_date: clock::now(),
+        };
+        let mut patience = Patience::new("start", self.patience());
+        loop {
+            match self.service.run(workload.ti.id, &request).await {
+                Err(refusal) if patience.again(&refusal).await => {}
+                answered => return answered,
+            }
+        }
+    }
+
+    /// Puts down what became of it.
+    async fn settle(&self, workload: &Workload, ending: Ending, log: &TaskLog, watcher: &dyn Watcher) {
+        last_word::write(log, ending);
+        let id = workload.ti.id;
+        let mut patience = Patience::new("end", self.patience());
+        let told = loop {
+            match self.put_down(workload, ending).await {
+                Err(refusal) if patience.again(&refusal).await => {}
+                answered => break answered,
+            }
+        };
+        match told {
+            Ok(Some(state)) => watcher.state_set(state),
+            Ok(None) => {}
+            // Its heartbeat is missing from now on; whoever looks for such tasks finds it.
+            Err(refusal) => {
+                tracing::error!(%id, "what became of a task cannot be stored: {}", chain(&refusal));
+            }
+        }
+    }
+
+    /// Puts down what its process has not told. Answers the state that its row has with that.
+    async fn put_down(&self, workload: &Workload, ending: Ending) -> Result<Option<TaskState>, Refusal> {
+        let (id, try_number, key) = (workload.ti.id, workload.ti.try_number, workload.ti.key());
+        match conclude(ending) {
+            Conclusion::Told(_) => Ok(None),
+            Conclusion::Unwanted => self.service.ended_unwanted(&key, try_number).await.map(|()| None),
+            Conclusion::WithoutAWord(how) => {
+                match self.service.ended_without_a_word(id, try_number, &how.to_string()).await {
+                    Ok(outcome) => Ok(outcome.new_state().flatten()),
+                    // It was cleared, and ended before that was noticed.
+                    Err(refusal) if refusal.status() == Some(404) => {
+                        self.service.ended_unwanted(&key, try_number).await.map(|()| None)
+                    }
+                    Err(refusal) => Err(refusal),
+                }
+            }
+        }
+    }
+
+    /// How long the database may be away before a task is given up: by then others take it for dead.
+    fn patience(&self) -> Duration {
+        self.settings.scheduler.task_instance_heartbeat_timeout
+    }
+
+    /// How long callbacks and listeners may take once the state is told.
+    fn overtime(&self) -> Duration {
+        self.settings.core.task_success_overtime
+    }
+}
+
+/// What the configuration asks for and is not done here.
+fn undone(settings: &Settings) -> Option<&'static str> {
+    settings.logging.remote_logging.then_some(
+        "[logging] remote_logging is on, but the logs of tasks stay in [logging] base_log_folder on this host: they are \
+         not uploaded yet",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use ferroflow_config::{Configuration, Environment};
+
+    use super::*;
+
+    #[test]
+    fn remote_logging_is_warned_of() {
+        let warning = |value: &str| {
+            let environment = Environment::empty("/").with("AIRFLOW__LOGGING__REMOTE_LOGGING", value);
+            undone(&Settings::load(&Configuration::load(&environment).unwrap()).unwrap())
+        };
+        assert_eq!(warning("False"), None);
+        assert!(warning("True").unwrap().contains("remote_logging"));
+    }
+}

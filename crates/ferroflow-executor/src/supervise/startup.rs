@@ -1,0 +1,49 @@
+//! The first message to a task's process: what to run.
+
+use ferroflow_execution::SdkVersion;
+use ferroflow_execution::task_instance::model::RunContext;
+use ferroflow_python::message::from_json;
+use ferroflow_telemetry::clock;
+use jiff::Timestamp;
+use rmpv::Value;
+use serde::Serialize;
+
+use crate::{Bundle, Workload, WorkloadInstance};
+
+/// Airflow's `StartupDetails`.
+#[derive(Serialize)]
+struct StartupDetails<'a> {
+    ti: &'a WorkloadInstance,
+    dag_rel_path: &'a str,
+    bundle_info: &'a Bundle,
+    start_date: String,
+    ti_context: &'a RunContext,
+    sentry_integration: &'a str,
+    r#type: &'static str,
+}
+
+/// What the process of a workload is told, once its task instance runs.
+pub(super) fn details(workload: &Workload, context: &RunContext, sdk: SdkVersion) -> Value {
+    // One that goes on after a wait has started long ago.
+    let start_date: Timestamp = context.start_date.unwrap_or_else(clock::now);
+    let details = StartupDetails {
+        ti: &workload.ti,
+        dag_rel_path: &workload.dag_rel_path,
+        bundle_info: &workload.bundle_info,
+        start_date: start_date.to_string(),
+        ti_context: context,
+        sentry_integration: &workload.sentry_integration,
+        r#type: "StartupDetails",
+    };
+    // By way of JSON: msgpack's own serializer would write structures as lists.
+    let mut message = serde_json::to_value(&details).map_or(Value::Nil, from_json);
+    if let Some(run) = at_mut(&mut message, "ti_context").and_then(|context| at_mut(context, "dag_run")) {
+        sdk.narrow_run(run);
+    }
+    message
+}
+
+fn at_mut<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Value> {
+    let Value::Map(entries) = value else { return None };
+    entries.iter_mut().find(|(found, _)| found.as_str() == Some(key)).map(|(_, value)| value)
+}

@@ -1,0 +1,156 @@
+//! DAG files that are kept imported, so that tasks do not have to.
+//!
+//! Off unless `[ferroflow] task_templates` says how many: what a file does when it is imported is then done once for
+//! many tasks, which a file that asks for the time, say, can notice.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ferroflow_config::Settings;
+use ferroflow_python::{Child, ChildLimits, Entry, Error, ForkServer, Sink, Stream, Template, TemplateFile};
+use ferroflow_telemetry::chain;
+use ferroflow_telemetry::clock::Stopwatch;
+use tokio::sync::OnceCell;
+
+use crate::Workload;
+
+/// How long an import may take where the configuration sets no limit.
+const WITHOUT_LIMIT: Duration = Duration::from_hours(1);
+
+/// So often a fork server may die just when a task is to be forked. None of the task has run yet.
+const ATTEMPTS: usize = 3;
+
+/// After so long a file that was not fit to be kept may have become so.
+const SECOND_LOOK: Duration = Duration::from_mins(1);
+
+/// Where the processes of tasks are forked from.
+pub(crate) struct Templates {
+    most: usize,
+    timeout: Duration,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    files: HashMap<TemplateFile, Entrance>,
+    uses: u64,
+}
+
+/// A file, and when it was last used.
+struct Entrance {
+    /// Nothing, if the file is not fit to be kept.
+    template: Arc<OnceCell<Option<Template>>>,
+    age: Stopwatch,
+    last_use: u64,
+}
+
+impl Entrance {
+    fn is_good(&self) -> bool {
+        match self.template.get() {
+            // It is being made.
+            None => true,
+            Some(Some(template)) => template.is_current(),
+            Some(None) => self.age.elapsed() < SECOND_LOOK,
+        }
+    }
+}
+
+impl Templates {
+    /// As the configuration says.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self {
+            most: usize::try_from(settings.ferroflow.task_templates).unwrap_or(usize::MAX),
+            timeout: settings.core.dagbag_import_timeout.unwrap_or(WITHOUT_LIMIT),
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Forks the process of a task, from where its file is imported already if that may be.
+    pub(crate) async fn fork(
+        &self,
+        python: &ForkServer,
+        workload: &Workload,
+        sink: &Arc<dyn Sink>,
+    ) -> Result<Child, Error> {
+        for _ in 1..ATTEMPTS {
+            match self.try_to_fork(python, workload, sink).await {
+                Err(Error::Lost) => {
+                    tracing::warn!("Python's fork server died while a task was forked; once more");
+                }
+                forked => return forked,
+            }
+        }
+        self.try_to_fork(python, workload, sink).await
+    }
+
+    async fn try_to_fork(
+        &self,
+        python: &ForkServer,
+        workload: &Workload,
+        sink: &Arc<dyn Sink>,
+    ) -> Result<Child, Error> {
+        if self.most > 0
+            && let Some(template) = self.template(python, workload).await
+        {
+            match template.fork_task(sink).await {
+                Ok(child) => return Ok(child),
+                Err(error) => tracing::warn!("a task is not forked from its template: {}", chain(&error)),
+            }
+        }
+        python.fork(Entry::Task, ChildLimits::default(), sink).await
+    }
+
+    async fn template(&self, python: &ForkServer, workload: &Workload) -> Option<Template> {
+        let file = TemplateFile {
+            bundle: workload.bundle_info.name.clone(),
+            version: workload.bundle_info.version.clone(),
+            path: workload.dag_rel_path.clone(),
+        };
+        let cell = self.entrance(&file);
+        cell.get_or_init(|| self.make(python, &file)).await.clone()
+    }
+
+    async fn make(&self, python: &ForkServer, file: &TemplateFile) -> Option<Template> {
+        let sink: Arc<dyn Sink> = Arc::new(ImportLog(file.path.clone()));
+        match python.template(file, self.timeout, &sink).await {
+            Ok(template) => Some(template),
+            Err(error) => {
+                tracing::info!(file = file.path, "tasks import their file themselves: {}", chain(&error));
+                None
+            }
+        }
+    }
+
+    /// The place of a file, which may be new. What was used least recently makes room.
+    fn entrance(&self, file: &TemplateFile) -> Arc<OnceCell<Option<Template>>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.uses += 1;
+        let now = kept.uses;
+        if let Some(entrance) = kept.files.get_mut(file)
+            && entrance.is_good()
+        {
+            entrance.last_use = now;
+            return Arc::clone(&entrance.template);
+        }
+        kept.files.remove(file);
+        while kept.files.len() >= self.most {
+            let oldest = kept.files.iter().min_by_key(|(_, entrance)| entrance.last_use);
+            let Some(oldest) = oldest.map(|(file, _)| file.clone()) else { break };
+            kept.files.remove(&oldest);
+        }
+        let template = Arc::new(OnceCell::new());
+        let entrance = Entrance { template: Arc::clone(&template), age: Stopwatch::start(), last_use: now };
+        kept.files.insert(file.clone(), entrance);
+        template
+    }
+}
+
+/// What a file prints when it is imported for many tasks belongs to none of them.
+struct ImportLog(String);
+
+impl Sink for ImportLog {
+    fn line(&self, _: Stream, line: &str) {
+        tracing::info!(file = self.0, "{line}");
+    }
+}

@@ -1,0 +1,74 @@
+//! What an executor is given to run.
+
+use ferroflow_db::task_instance::TaskInstanceKey;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+/// A task instance to run: Airflow's `ExecuteTask`, in the order of its JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// What a worker elsewhere shows to the Execution API; empty where the work stays in this process.
+    pub token: String,
+    /// The DAG's file, relative to its bundle.
+    pub dag_rel_path: String,
+    /// The bundle.
+    pub bundle_info: Bundle,
+    /// Where its log goes, relative to `[logging] base_log_folder`.
+    pub log_path: Option<String>,
+    /// The task instance.
+    pub ti: WorkloadInstance,
+    /// What Sentry is told through; empty for nothing.
+    #[serde(default)]
+    pub sentry_integration: String,
+}
+
+/// A bundle of DAG files, at a version if the run is tied to one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Bundle {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: Option<String>,
+}
+
+/// The task instance of a workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadInstance {
+    /// The identity of this try.
+    pub id: Uuid,
+    /// The task.
+    pub task_id: String,
+    /// The DAG.
+    pub dag_id: String,
+    /// The run.
+    pub run_id: String,
+    /// How often it was started, with this time.
+    pub try_number: i32,
+    /// The version of the DAG that its task is from.
+    pub dag_version_id: Option<Uuid>,
+    /// Which of the mapped copies.
+    pub map_index: i32,
+    /// The host that it ran on before.
+    pub hostname: Option<String>,
+    /// Where it stands in a trace.
+    pub context_carrier: Option<Value>,
+    /// The queue of workers.
+    pub queue: String,
+    /// How many slots of its pool it takes.
+    pub pool_slots: i32,
+    /// The higher, the earlier.
+    pub priority_weight: i32,
+}
+
+impl WorkloadInstance {
+    /// What it is of.
+    pub fn key(&self) -> TaskInstanceKey {
+        TaskInstanceKey {
+            dag_id: self.dag_id.clone(),
+            run_id: self.run_id.clone(),
+            task_id: self.task_id.clone(),
+            map_index: self.map_index,
+        }
+    }
+}
