@@ -1,0 +1,347 @@
+//! A run, driven from here to its end: without a scheduler, for somebody who watches.
+
+mod limits;
+mod news;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use ferroflow_db::{Db, ScopedFutureExt as _, dag_run, task_instance_step};
+use ferroflow_execution::{Refusal, Service};
+use ferroflow_executor::{Event, Executor, Happening};
+use ferroflow_model::readiness::{InstanceRef, RunVerdict, WhenReady};
+use ferroflow_model::state::{RunState, TaskState, is_unfinished};
+use ferroflow_telemetry::clock;
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::run::{ActiveRun, Driver, ExecutorNames, SeenInstance};
+use crate::{Error, LogPaths, workload};
+use limits::first_within_limits;
+
+pub use news::{End, News, Watcher};
+
+/// How often rows are read that somebody else changes: of tasks that wait for a trigger or for a person.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long tasks that are told to end, or busy with callbacks, may take for it: more than any executor gives them.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// What a run is driven with.
+pub struct Drive<'a, E> {
+    /// The metadata database.
+    pub db: &'a Db,
+    /// Who drives.
+    pub driver: &'a Driver,
+    /// What puts down what became of a task that could not tell.
+    pub service: &'a Service,
+    /// What runs tasks.
+    pub executor: &'a mut E,
+    /// Where logs go.
+    pub paths: &'a LogPaths,
+    /// Whether a task counts as successful without being run.
+    pub is_marked: &'a (dyn Fn(&str) -> bool + Sync),
+    /// Who is told what happens.
+    pub watcher: &'a mut dyn Watcher,
+    /// Ends it all.
+    pub stop: &'a CancellationToken,
+}
+
+/// The tries that the executor has.
+type Running = HashMap<Uuid, Handed>;
+
+/// A try that the executor has.
+#[derive(Clone, Copy)]
+struct Handed {
+    instance: InstanceRef,
+    /// Whether what became of it is known. Its process may still be busy with callbacks.
+    is_told: bool,
+}
+
+/// What ends a wait.
+enum Wake {
+    Event(Event),
+    Time,
+    Stop,
+}
+
+impl<E: Executor> Drive<'_, E> {
+    /// Drives a run until it has ended.
+    pub async fn to_the_end(mut self, run: &mut ActiveRun) -> Result<End, Error> {
+        let mut running = Running::new();
+        loop {
+            if let Some(end) = self.move_on(run).await? {
+                self.end_running(run, &mut running).await?;
+                return Ok(end);
+            }
+            self.hand_over(run, &mut running).await?;
+            if run.needs_step(clock::now()) {
+                continue;
+            }
+            match self.wait(run, &running).await {
+                Wake::Event(event) => self.take_event(run, &mut running, event).await?,
+                Wake::Time => self.look_elsewhere(run, &running).await?,
+                Wake::Stop => {
+                    self.watcher.hear(&News::Interrupted);
+                    self.abandon(run).await?;
+                    self.end_running(run, &mut running).await?;
+                    return Ok(End::Stopped);
+                }
+            }
+        }
+    }
+
+    /// Examines the run until that gives nothing more.
+    async fn move_on(&mut self, run: &mut ActiveRun) -> Result<Option<End>, Error> {
+        loop {
+            if run.row.state != RunState::Running {
+                return Ok(Some(End::TakenAway(run.row.state)));
+            }
+            let now = clock::now();
+            if !run.needs_step(now) {
+                return Ok(None);
+            }
+            let step = run.step(self.db, self.driver, WhenReady::Schedule, now).await?;
+            for instance in step.changed.iter().filter_map(|instance| run.seen(*instance)) {
+                self.watcher.hear(&News::Settled(&instance));
+            }
+            if !matches!(step.run, RunVerdict::Running | RunVerdict::NotBefore(_)) {
+                return Ok(Some(End::Finished(step.run)));
+            }
+        }
+    }
+
+    /// Queues what is ready, as much as the executor takes, the weightiest first.
+    async fn hand_over(&mut self, run: &mut ActiveRun, running: &mut Running) -> Result<(), Error> {
+        // The process of a try that was put off has to end before the next one begins.
+        let is_ready = |instance: &SeenInstance| {
+            instance.state == Some(TaskState::Scheduled) && !running.contains_key(&instance.id)
+        };
+        let mut ready: Vec<SeenInstance> = run.instances().filter(is_ready).collect();
+        ready.sort_by_key(|instance| std::cmp::Reverse(run.definition.weight(instance.reference.task)));
+        let (marked, ready): (Vec<_>, Vec<_>) =
+            ready.into_iter().partition(|instance| (self.is_marked)(&instance.key.task_id));
+        for instance in marked {
+            self.set_ended(run, &instance, TaskState::Success).await?;
+            if let Some(instance) = run.seen(instance.reference) {
+                self.watcher.hear(&News::MarkedSuccess(&instance));
+            }
+        }
+        let references = first_within_limits(run, running, &ready, self.executor.free_slots());
+        if references.is_empty() {
+            return Ok(());
+        }
+        let now = clock::now();
+        let queued = run.queue(self.db, self.driver, &references, ExecutorNames::None, now).await?;
+        run.refresh(self.db, self.driver, &queued.missed, now).await?;
+        for row in &queued.instances {
+            let Some(instance) = run.find(&row.key.task_id, row.key.map_index) else { continue };
+            running.insert(row.id, Handed { instance, is_told: false });
+            match workload(run, row, self.paths) {
+                Ok(workload) => self.executor.submit(workload),
+                Err(error) => {
+                    running.remove(&row.id);
+                    self.not_started(run, instance, row.id, &error.to_string()).await?;
+                    continue;
+                }
+            }
+            if let Some(instance) = run.seen(instance) {
+                self.watcher.hear(&News::Started(&instance));
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait(&mut self, run: &ActiveRun, running: &Running) -> Wake {
+        let now = clock::now();
+        let waits_elsewhere = run.instances().any(|instance| is_elsewhere(&instance, running));
+        let due = run.next_due(now).map(|due| until(due, now));
+        let look = waits_elsewhere.then_some(LOOK_AGAIN);
+        // Without any of these, only a signal ends the wait.
+        let pause = due.into_iter().chain(look).min().unwrap_or(Duration::from_hours(1));
+        tokio::select! {
+            () = self.stop.cancelled() => Wake::Stop,
+            event = self.executor.next_event(), if !running.is_empty() => Wake::Event(event),
+            () = tokio::time::sleep(pause) => Wake::Time,
+        }
+    }
+
+    async fn take_event(
+        &mut self,
+        run: &mut ActiveRun,
+        running: &mut Running,
+        event: Event,
+    ) -> Result<(), Error> {
+        let Some(Handed { instance, is_told }) = running.get(&event.id).copied() else { return Ok(()) };
+        match &event.what {
+            Happening::StateSet(_) => {
+                running.insert(event.id, Handed { instance, is_told: true });
+            }
+            Happening::Ended => {
+                running.remove(&event.id);
+                if is_told {
+                    return Ok(());
+                }
+            }
+            Happening::NotStarted(reason) => {
+                running.remove(&event.id);
+                return self.not_started(run, instance, event.id, reason).await;
+            }
+        }
+        run.refresh(self.db, self.driver, &[instance], clock::now()).await?;
+        let Some(seen) = run.seen(instance) else { return Ok(()) };
+        // Nobody works on it any more, so nobody else will end it.
+        let is_left_behind = seen.id == event.id
+            && matches!(seen.state, Some(TaskState::Queued | TaskState::Running | TaskState::Restarting));
+        if is_left_behind {
+            self.put_down(run, &seen, "The executor does not know what became of it.").await?;
+        }
+        self.tell_end(run, instance);
+        Ok(())
+    }
+
+    fn tell_end(&mut self, run: &ActiveRun, instance: InstanceRef) {
+        let Some(seen) = run.seen(instance) else { return };
+        if matches!(seen.state, Some(TaskState::Deferred | TaskState::AwaitingInput)) {
+            self.watcher.hear(&News::WaitsElsewhere(&seen));
+        } else {
+            self.watcher.hear(&News::Ended(&seen));
+        }
+    }
+
+    /// Reads those that others work on.
+    async fn look_elsewhere(&mut self, run: &mut ActiveRun, running: &Running) -> Result<(), Error> {
+        let elsewhere: Vec<SeenInstance> =
+            run.instances().filter(|instance| is_elsewhere(instance, running)).collect();
+        let references: Vec<InstanceRef> = elsewhere.iter().map(|instance| instance.reference).collect();
+        run.refresh(self.db, self.driver, &references, clock::now()).await?;
+        for before in elsewhere {
+            if run
+                .seen(before.reference)
+                .is_some_and(|now| now.state != before.state && now.state.is_some_and(TaskState::is_finished))
+            {
+                self.tell_end(run, before.reference);
+            }
+        }
+        Ok(())
+    }
+
+    async fn not_started(
+        &mut self,
+        run: &mut ActiveRun,
+        instance: InstanceRef,
+        id: Uuid,
+        reason: &str,
+    ) -> Result<(), Error> {
+        run.refresh(self.db, self.driver, &[instance], clock::now()).await?;
+        let Some(seen) = run.seen(instance) else { return Ok(()) };
+        // Somebody else may have taken it in the meantime, which is why it was not started.
+        if seen.id == id && seen.state == Some(TaskState::Queued) {
+            self.put_down(run, &seen, reason).await?;
+        }
+        if let Some(seen) = run.seen(instance) {
+            self.watcher.hear(&News::NotStarted(&seen, reason));
+        }
+        Ok(())
+    }
+
+    /// An instance has failed without a word, and is tried again if it may be.
+    async fn put_down(
+        &mut self,
+        run: &mut ActiveRun,
+        seen: &SeenInstance,
+        reason: &str,
+    ) -> Result<(), Error> {
+        match self.service.ended_without_a_word(seen.id, seen.try_number, reason).await {
+            Ok(_) => {}
+            Err(Refusal::Database(error)) => return Err(error.into()),
+            Err(refusal) => tracing::warn!(id = %seen.id, "a task instance is left as it is: {refusal}"),
+        }
+        run.refresh(self.db, self.driver, &[seen.reference], clock::now()).await
+    }
+
+    /// Ends an instance on behalf of whoever should have done so.
+    async fn set_ended(
+        &mut self,
+        run: &mut ActiveRun,
+        seen: &SeenInstance,
+        to: TaskState,
+    ) -> Result<(), Error> {
+        let now = clock::now();
+        let (id, change) = ([seen.id], (seen.state, to));
+        let dates = (seen.start_date.unwrap_or(now), now);
+        let ended = self.db.transact(|tx| {
+            async move { task_instance_step::settle(tx, &id, change, dates, now).await }.scope_boxed()
+        });
+        ended.await?;
+        run.refresh(self.db, self.driver, &[seen.reference], now).await
+    }
+
+    /// Ends what the executor still has, and waits for that; what has told its state may finish its callbacks.
+    async fn end_running(&mut self, run: &mut ActiveRun, running: &mut Running) -> Result<(), Error> {
+        for (id, _) in running.iter().filter(|(_, handed)| !handed.is_told) {
+            self.executor.terminate(*id);
+        }
+        let mut patience = std::pin::pin!(tokio::time::sleep(PATIENCE));
+        while !running.is_empty() {
+            let event = tokio::select! {
+                event = self.executor.next_event() => event,
+                () = &mut patience => break,
+            };
+            self.take_event(run, running, event).await?;
+        }
+        Ok(())
+    }
+
+    /// What is unfinished is skipped, and the run has failed: left as it is, a scheduler would go on with it.
+    async fn abandon(&mut self, run: &mut ActiveRun) -> Result<(), Error> {
+        // Tasks go on meanwhile: one that has just begun to run is missed, and found by the next attempt.
+        const ATTEMPTS: usize = 3;
+        for _ in 0..ATTEMPTS {
+            run.reload(self.db, self.driver, clock::now()).await?;
+            self.abandon_once(run).await?;
+        }
+        run.reload(self.db, self.driver, clock::now()).await
+    }
+
+    async fn abandon_once(&mut self, run: &ActiveRun) -> Result<(), Error> {
+        let now = clock::now();
+        let unfinished: Vec<SeenInstance> =
+            run.instances().filter(|instance| is_unfinished(instance.state)).collect();
+        let (id, unfinished) = (run.row.id, unfinished.as_slice());
+        let ended = self.db.transact(|tx| {
+            async move {
+                for instance in unfinished {
+                    let to = match instance.state {
+                        Some(TaskState::Running | TaskState::Queued) => TaskState::Failed,
+                        _ => TaskState::Skipped,
+                    };
+                    let dates = (instance.start_date.unwrap_or(now), now);
+                    let change = (instance.state, to);
+                    task_instance_step::settle(tx, &[instance.id], change, dates, now).await?;
+                }
+                dag_run::set_state(tx, id, RunState::Running, RunState::Failed, now).await
+            }
+            .scope_boxed()
+        });
+        ended.await?;
+        Ok(())
+    }
+}
+
+/// Whether somebody else will change an instance: it waits for a trigger or a person, or a scheduler beside us has
+/// taken it.
+fn is_elsewhere(instance: &SeenInstance, running: &Running) -> bool {
+    match instance.state {
+        Some(TaskState::Deferred | TaskState::AwaitingInput) => true,
+        Some(TaskState::Queued | TaskState::Running | TaskState::Restarting) => {
+            !running.contains_key(&instance.id)
+        }
+        _ => false,
+    }
+}
+
+fn until(due: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(due.duration_since(now)).unwrap_or_default()
+}

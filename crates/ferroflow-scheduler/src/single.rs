@@ -1,0 +1,67 @@
+//! One task instance, run by itself: nothing that it depends on is looked at.
+
+use ferroflow_db::task_instance::TaskInstance;
+use ferroflow_db::{Db, ScopedFutureExt as _, task_instance, task_instance_step};
+use ferroflow_model::readiness::InstanceRef;
+use ferroflow_model::state::TaskState;
+use jiff::Timestamp;
+
+use crate::Error;
+use crate::create_run::{Origin, fresh, numbered};
+use crate::run::{ActiveRun, Driver};
+
+/// Queues an instance for a new try, whatever state it is in, and returns its row. One with a map index that is not there
+/// yet is made. `None` if the DAG has no such task.
+pub async fn queue_alone(
+    db: &Db,
+    driver: &Driver,
+    run: &mut ActiveRun,
+    task_id: &str,
+    map_index: i32,
+    now: Timestamp,
+) -> Result<Option<TaskInstance>, Error> {
+    let Some(task) = run.definition.dag().find(task_id) else { return Ok(None) };
+    let reference = InstanceRef { task, map_index };
+    if run.seen(reference).is_none() {
+        make(db, driver, run, reference, now).await?;
+        run.reload(db, driver, now).await?;
+    }
+    let Some(seen) = run.seen(reference) else { return Ok(None) };
+    let (id, from, job_id) = (seen.id, seen.state, driver.job_id);
+    let queued = db.transact(|tx| {
+        async move {
+            // One that waited for a trigger goes on with its try.
+            if from != Some(TaskState::Scheduled) {
+                task_instance_step::schedule(tx, &[id], from, true, now).await?;
+            }
+            task_instance_step::queue(tx, &[id], job_id, now).await?;
+            task_instance::find(tx, id).await
+        }
+        .scope_boxed()
+    });
+    let row = queued.await?;
+    run.refresh(db, driver, &[reference], now).await?;
+    Ok(row.filter(|row| row.state == Some(TaskState::Queued)))
+}
+
+async fn make(
+    db: &Db,
+    driver: &Driver,
+    run: &ActiveRun,
+    reference: InstanceRef,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let carrier = run.row.context_carrier.clone().unwrap_or_else(|| serde_json::json!({}));
+    let origin = Origin {
+        dag_id: &run.row.dag_id,
+        run_id: &run.row.run_id,
+        unixname: &driver.unixname,
+        carrier: &carrier,
+        version: run.definition.version,
+    };
+    let weight = &run.definition.weights[reference.task.position()];
+    let template = fresh(&run.definition.dag()[reference.task], weight, &origin, now);
+    let instance = &numbered(&template, reference.map_index, now);
+    db.transact(|tx| async move { task_instance::insert(tx, instance).await }.scope_boxed()).await?;
+    Ok(())
+}
