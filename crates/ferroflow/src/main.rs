@@ -14,7 +14,7 @@ use ferroflow_config::Environment;
 use mimalloc::MiMalloc;
 
 use commands::{
-    BadNews, config, dag_processor, dags, db, info, python, rotate_fernet_key, timetable, version,
+    BadNews, config, dag_processor, dags, db, info, python, rotate_fernet_key, tasks, timetable, version,
 };
 
 #[global_allocator]
@@ -42,7 +42,7 @@ enum Command {
     /// Stands in for `airflow dag-processor`, or works beside it. DAG files are imported in short-lived processes of
     /// the Python that `ferroflow python show` names; a file that was changed is parsed at once.
     DagProcessor(dag_processor::DagProcessorCommand),
-    /// Show DAGs: which there are, what they look like, when they run next, which files cannot be imported
+    /// Show DAGs: which there are, what they look like, when they run next, which files cannot be imported; run one
     #[command(subcommand)]
     Dags(dags::DagsCommand),
     /// Create, check and reset the metadata database
@@ -58,6 +58,9 @@ enum Command {
     /// To change the key: set [core] fernet_key to the new key, a comma and the old key, run this, then drop the
     /// old key.
     RotateFernetKey,
+    /// Run tasks by themselves
+    #[command(subcommand)]
+    Tasks(tasks::TasksCommand),
     /// Show what a schedule does
     #[command(subcommand)]
     Timetable(timetable::TimetableCommand),
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Command::Info => info::run(&environment, &mut out),
         Command::Python(command) => python::run(&command, &environment, &mut out),
         Command::RotateFernetKey => rotate_fernet_key::run(&environment, &mut out),
+        Command::Tasks(command) => tasks::run(&command, &environment, &mut out),
         Command::Timetable(command) => timetable::run(&command, &environment, &mut out),
         Command::Version => version::run(&mut out),
     };

@@ -4,9 +4,11 @@ pub(crate) mod config;
 pub(crate) mod dag_processor;
 pub(crate) mod dags;
 pub(crate) mod db;
+mod foreground;
 pub(crate) mod info;
 pub(crate) mod python;
 pub(crate) mod rotate_fernet_key;
+pub(crate) mod tasks;
 pub(crate) mod timetable;
 pub(crate) mod version;
 

@@ -6,20 +6,20 @@ use ferroflow_config::{Settings, nearest};
 
 /// The option that picks bundles.
 #[derive(Args, Debug)]
-pub(super) struct BundleArgs {
+pub(crate) struct BundleArgs {
     /// Only what is in this bundle; may be given more than once
     #[arg(short = 'B', long = "bundle-name", value_name = "NAME")]
-    pub(super) bundle_name: Vec<String>,
+    pub(crate) bundle_name: Vec<String>,
 }
 
 impl BundleArgs {
     /// Whether what is in this bundle was asked for.
-    pub(super) fn includes(&self, bundle: Option<&str>) -> bool {
+    pub(crate) fn includes(&self, bundle: Option<&str>) -> bool {
         self.bundle_name.is_empty() || bundle.is_some_and(|name| self.bundle_name.iter().any(|b| b == name))
     }
 
     /// Refuses a name that no configured bundle has: it would find nothing, silently.
-    pub(super) fn check(&self, settings: &Settings) -> Result<()> {
+    pub(crate) fn check(&self, settings: &Settings) -> Result<()> {
         let known = configured(settings);
         let unknown: Vec<&str> =
             self.bundle_name.iter().filter(|name| !known.contains(name)).map(String::as_str).collect();

@@ -1,9 +1,9 @@
 //! `ferroflow dags`
 //!
-//! All but `report`, `reserialize` and what is asked with `--local` reads the database and runs no Python; these
+//! All but `report`, `reserialize`, `test` and what is asked with `--local` reads the database and runs no Python; these
 //! parse files, in `parsing`.
 
-mod bundles;
+pub(crate) mod bundles;
 mod detail;
 mod details;
 mod file_token;
@@ -14,7 +14,8 @@ mod parsing;
 mod report;
 mod reserialize;
 mod show;
-mod stored;
+pub(crate) mod stored;
+pub(crate) mod test;
 
 use std::io::Write;
 
@@ -47,6 +48,11 @@ pub(crate) enum DagsCommand {
     Reserialize(reserialize::ReserializeArgs),
     /// Draw a DAG: its tasks, groups and what depends on what
     Show(show::ShowArgs),
+    /// Run a DAG here and now, without a scheduler
+    ///
+    /// Its file is parsed first. What tasks log is shown on standard error, what became of each on standard output. The
+    /// exit code is 1 if the run failed. A run of the same logical date is replaced.
+    Test(test::TestArgs),
 }
 
 pub(crate) fn run(command: &DagsCommand, environment: &Environment, out: &mut dyn Write) -> Result<()> {
@@ -59,6 +65,7 @@ pub(crate) fn run(command: &DagsCommand, environment: &Environment, out: &mut dy
         DagsCommand::Report(args) => report::run(args, &session, out),
         DagsCommand::Reserialize(args) => reserialize::run(args, &session, out),
         DagsCommand::Show(args) => show::run(args, &session, out),
+        DagsCommand::Test(args) => test::run(args, &session, out),
     }
 }
 

@@ -9,7 +9,7 @@ use ferroflow_model::dag::Dag;
 use crate::session::Session;
 
 /// A database that has the tables this version works with.
-pub(super) async fn connect(session: &Session) -> Result<Db> {
+pub(crate) async fn connect(session: &Session) -> Result<Db> {
     let db = session.connect().await?;
     schema::check(&db).await?;
     Ok(db)
@@ -50,7 +50,7 @@ pub(super) async fn find(db: &Db, dag_id: &str) -> Result<StoredDag> {
 }
 
 /// That there is no such DAG, with what helps to find the right one.
-pub(super) async fn unknown(db: &Db, dag_id: &str) -> anyhow::Error {
+pub(crate) async fn unknown(db: &Db, dag_id: &str) -> anyhow::Error {
     let names = match db.read(|tx| async move { listing::names(tx).await }.scope_boxed()).await {
         Ok(names) => names,
         Err(error) => return error.into(),

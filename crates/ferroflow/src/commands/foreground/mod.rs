@@ -1,0 +1,143 @@
+//! Runs and tasks in the foreground, without a scheduler: what `dags test` and `tasks test` have in common.
+
+mod log_lines;
+mod summary;
+mod terminal;
+mod to_store;
+mod when;
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, anyhow};
+use ferroflow_dagproc::{Context, run_callbacks_of_run};
+use ferroflow_db::job::{self, NewJob};
+use ferroflow_db::{Db, ScopedFutureExt as _};
+use ferroflow_executor::{LocalExecutor, Supervision, TaskLogs};
+use ferroflow_model::state::JobState;
+use ferroflow_model::timetable::DataInterval;
+use ferroflow_scheduler::run::{ActiveRun, Definition, Driver, Pace};
+use ferroflow_scheduler::{LogPaths, manual_run};
+use ferroflow_telemetry::clock;
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::dags::stored;
+use crate::session::{Session, block_on_threads, stop_on_signals};
+
+pub(crate) use summary::summary;
+pub(crate) use terminal::{Terminal, callback_sink, tell, tell_waiting};
+pub(crate) use to_store::{Wanted, store};
+pub(crate) use when::logical_date;
+
+/// What is known to the table `job` as; nobody takes it for a scheduler or a processor.
+const JOB_TYPE: &str = "DagTestJob";
+
+/// All that it takes to run tasks here.
+pub(crate) struct Stage {
+    pub(crate) db: Db,
+    pub(crate) cx: Arc<Context>,
+    pub(crate) driver: Driver,
+    pub(crate) paths: LogPaths,
+    pub(crate) stop: CancellationToken,
+    job_id: i64,
+}
+
+/// Does something with a stage. Ctrl-C is told to it by `stage.stop`; until the work begins, it ends the command.
+pub(crate) fn on_stage<T>(
+    session: &Session,
+    variables: Vec<(OsString, OsString)>,
+    work: impl AsyncFnOnce(&Stage) -> Result<T>,
+) -> Result<T> {
+    block_on_threads(async {
+        let stop = CancellationToken::new();
+        stop_on_signals(&stop)?;
+        let stage = tokio::select! {
+            stage = Stage::open(session, variables, stop.clone()) => stage?,
+            () = stop.cancelled() => return Err(anyhow!("interrupted")),
+        };
+        let outcome = Box::pin(work(&stage)).await;
+        stage.close(outcome.is_ok()).await?;
+        outcome
+    })
+}
+
+impl Stage {
+    async fn open(
+        session: &Session,
+        variables: Vec<(OsString, OsString)>,
+        stop: CancellationToken,
+    ) -> Result<Self> {
+        let db = stored::connect(session).await?;
+        let cx = Context::start_with(session.parts(&db)?, variables).await;
+        let cx = Arc::new(cx.context("DAG files cannot be parsed")?);
+        let job = &NewJob {
+            job_type: JOB_TYPE.to_owned(),
+            hostname: cx.host().name.clone(),
+            unixname: cx.host().user.clone(),
+            executor_class: None,
+        };
+        let now = clock::now();
+        let job_id = db.transact(|tx| async move { job::insert(tx, job, now).await }.scope_boxed()).await?;
+        let wait = session.settings.core.max_task_retry_delay;
+        let driver = Driver {
+            job_id: Some(job_id),
+            unixname: cx.host().user.clone(),
+            fernet: Arc::clone(&session.fernet),
+            longest_wait: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
+            pace: Pace::AtOnce,
+        };
+        let paths = LogPaths::new(&session.settings.logging.log_filename_template)?;
+        Ok(Self { db, cx, driver, paths, stop, job_id })
+    }
+
+    /// What runs tasks, with their logs on the terminal as well.
+    pub(crate) fn executor(&self, session: &Session) -> Result<LocalExecutor> {
+        let mut logs = TaskLogs::of(&session.settings);
+        logs.echo = Some(Arc::new(Terminal));
+        let supervision = Supervision::new(
+            self.cx.service().clone(),
+            self.cx.python().clone(),
+            Arc::clone(&session.settings),
+            self.cx.host().clone(),
+            logs,
+        )?;
+        let slots = usize::try_from(session.settings.core.parallelism).unwrap_or(usize::MAX);
+        Ok(LocalExecutor::new(Arc::new(supervision), slots))
+    }
+
+    /// The newest version of a DAG.
+    pub(crate) async fn definition(&self, dag_id: &str) -> Result<Definition> {
+        let read = self.db.read(|tx| {
+            async move { ferroflow_scheduler::Error::split(Definition::latest(tx, dag_id).await) }
+                .scope_boxed()
+        });
+        Ok(read.await??)
+    }
+
+    /// What a run of this date processes.
+    pub(crate) async fn data_interval(&self, definition: &Definition, at: Timestamp) -> Result<DataInterval> {
+        Ok(manual_run::data_interval(self.cx.timetables(), definition, at).await?)
+    }
+
+    pub(crate) async fn load(&self, dag_id: &str, run_id: &str) -> Result<ActiveRun> {
+        Ok(ActiveRun::load(&self.db, &self.driver, dag_id, run_id, clock::now()).await?)
+    }
+
+    /// Runs what the run and its tasks have left for a DAG processor.
+    pub(crate) async fn run_callbacks(&self, run: &ActiveRun) -> Result<()> {
+        let bundle = &run.definition.bundle_name;
+        let (key, sink) = ((run.row.dag_id.as_str(), run.row.run_id.as_str()), callback_sink());
+        run_callbacks_of_run(&self.cx, key, bundle, self.job_id, &sink).await?;
+        Ok(())
+    }
+
+    async fn close(self, is_good: bool) -> Result<()> {
+        let (job_id, now) = (self.job_id, clock::now());
+        let state = if is_good { JobState::Success } else { JobState::Failed };
+        self.cx.close().await;
+        self.db.transact(|tx| async move { job::finish(tx, job_id, state, now).await }.scope_boxed()).await?;
+        self.db.close().await;
+        Ok(())
+    }
+}
