@@ -1,0 +1,2 @@
+{% set part = "included" %}
+echo "a part for {{ params.who }}"

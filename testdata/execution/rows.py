@@ -1,0 +1,381 @@
+"""What runs of DAGs have left in a database, as JSON that is the same whenever and wherever they ran.
+
+    <venv>/bin/python testdata/execution/rows.py [--trace FILE] [--mask NAME=TEXT]... SQLALCHEMY-URL DAG-ID...
+
+Prints an object: "dags" by id, each with its runs and what waits for it, and what belongs to no DAG: asset
+state, variables. FILE is what callbacks wrote to (FERROFLOW_TRACE_FILE). Texts that say where something ran
+become their NAME in angle brackets; moments of these days become <moment>, long values their length and hash.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import sys
+from collections import defaultdict
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import sqlalchemy as sa
+from cryptography.fernet import Fernet
+
+# Longer values are shown by their hash.
+LONG = 4000
+# DAGs are given dates that are long past: what is not older than this is from a clock.
+RECENT = timedelta(days=60)
+MOMENT = re.compile(
+    r"(?P<day>\d{4}-\d\d-\d\d)(?P<time>[T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?"
+)
+# What is added to a run id, so that there is no other of the same moment.
+RANDOM_SUFFIX = re.compile(r"(?<=<moment>)_\w{8}\b")
+# Where packages are in a virtualenv.
+PYTHON_VERSION = re.compile(r"(?<=<venv>/lib/python)3\.\d+")
+ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
+# What messages of time-outs tell: which process, and for how long.
+MEASURED = re.compile(r"(?<=Timeout, PID: )\d+|(?<=run duration of )[\d.]+(?= seconds)")
+# Values that are chance or a clock: DAG, task, and the XComs or entries of the state store that they are in.
+BY_CHANCE = {
+    ("example_asset_state_store_producer", "load"): {"return_value"},
+    ("example_task_state_store", "run_job"): {"return_value", "job_id", "result"},
+    ("example_task_state_store_mapped", "process_table"): {"return_value", "result", "row_count"},
+    ("example_bash_decorator", "get_file_stats"): {"return_value"},
+    ("tutorial", "print_date"): {"return_value"},
+}
+# XComs that list tasks of a set, in any order.
+SETS_OF_TASKS = {("op_latest_only", "latest_only")}
+# The one DAG that leaves variables.
+WRITES_VARIABLES = "variables"
+ASSETS_BY_CHANCE = {"orders/daily": {"last_run_summary"}}
+
+
+class Masks:
+    """Replaces what differs from place to place and from time to time."""
+
+    def __init__(self, masks: dict[str, str]) -> None:
+        self._recent = datetime.now(timezone.utc) - RECENT
+        self._places = [(text, f"<{name}>") for name, text in masks.items()]
+        # The innermost first.
+        self._places.sort(key=lambda place: -len(place[0]))
+
+    def value(self, value: object) -> object:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, datetime):
+            aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+            return self.text(aware.astimezone(timezone.utc).isoformat())
+        if isinstance(value, list):
+            return [self.value(one) for one in value]
+        if isinstance(value, dict):
+            return {self.text(key): self.value(one) for key, one in value.items()}
+        # PostgreSQL's jsonb writes large floats as whole numbers.
+        if isinstance(value, int) and abs(value) > 2**64:
+            return float(value)
+        return value
+
+    def text(self, text: str) -> str:
+        for place, name in self._places:
+            text = text.replace(place, name)
+        text = PYTHON_VERSION.sub("", text)
+        text = MOMENT.sub(self._moment, MEASURED.sub("<measured>", ADDRESS.sub("<address>", text)))
+        return RANDOM_SUFFIX.sub("", text)
+
+    def _moment(self, match: re.Match) -> str:
+        try:
+            day = datetime.fromisoformat(match["day"]).replace(tzinfo=timezone.utc)
+        except ValueError:
+            return match[0]
+        if not self._recent <= day <= self._recent + 2 * RECENT:
+            return match[0]
+        return "<moment>" if match["time"] else "<today>"
+
+
+def places() -> dict[str, str]:
+    """Where this runs: the DAGs, the virtualenv and Airflow's home."""
+    found = {"dags": str(Path(__file__).resolve().parent / "dags"), "venv": sys.prefix}
+    if home := os.environ.get("AIRFLOW_HOME"):
+        found["home"] = home
+    return found
+
+
+def dump(
+    url: str, dag_ids: list[str], trace: Path | None = None, masks: dict[str, str] | None = None
+) -> dict:
+    engine = sa.create_engine(url)
+    with engine.connect() as connection:
+        dumped = _Dump(connection, dag_ids, Masks(places() | (masks or {}))).all(trace)
+    engine.dispose()
+    return dumped
+
+
+class _Dump:
+    def __init__(self, connection, dag_ids: list[str], masks: Masks) -> None:
+        self._connection = connection
+        self._dag_ids = dag_ids
+        self._masks = masks
+        self._assets = {row["id"]: row["name"] for row in self._rows("asset", "id", "name")}
+
+    def all(self, trace: Path | None) -> dict:
+        dags = {dag_id: {"runs": self._runs_of(dag_id)} for dag_id in self._dag_ids}
+        for dag_id, waiting in self._waiting().items():
+            dags[dag_id] |= waiting
+        for line in self._trace(trace):
+            dags[line.pop("dag_id")].setdefault("trace", []).append(line)
+        return {
+            "dags": dags,
+            "asset_state_store": self._asset_state(),
+            "asset_aliases": self._aliases(),
+            "variables": self._variables() if WRITES_VARIABLES in dags else {},
+        }
+
+    def _rows(self, table: str, *columns: str, where=None, json_columns=(), date_columns=()) -> list[dict]:
+        types = dict.fromkeys(json_columns, sa.JSON()) | dict.fromkeys(
+            date_columns, sa.DateTime(timezone=True)
+        )
+        selected = [sa.column(name, types.get(name)) for name in (*columns, *json_columns, *date_columns)]
+        statement = sa.select(*selected).select_from(sa.table(table))
+        if where is not None:
+            statement = statement.where(where)
+        return [dict(row) for row in self._connection.execute(statement).mappings()]
+
+    def _of(self, dag_id: str, column: str = "dag_id"):
+        return sa.column(column) == dag_id
+
+    def _runs_of(self, dag_id: str) -> dict:
+        runs = self._rows(
+            "dag_run",
+            *("run_id", "state", "run_type", "triggered_by", "clear_number", "partition_key"),
+            where=self._of(dag_id),
+            json_columns=("conf",),
+            date_columns=("logical_date", "data_interval_start", "data_interval_end", "run_after"),
+        )
+        shown = {}
+        for run in runs:
+            run_id = run.pop("run_id")
+            label = self._masks.text(run_id)
+            while label in shown:
+                label += " another"
+            shown[label] = self._masks.value(run) | self._run_parts(dag_id, run_id)
+        return shown
+
+    def _run_parts(self, dag_id: str, run_id: str) -> dict:
+        where = sa.and_(self._of(dag_id), sa.column("run_id") == run_id)
+        return {
+            "tasks": self._tasks(where),
+            "xcoms": self._xcoms(dag_id, where),
+            "rendered": self._rendered(where),
+            "task_maps": _sorted(
+                self._rows("task_map", "task_id", "map_index", "length", where=where, json_columns=("keys",))
+            ),
+            "task_state_store": self._task_state(dag_id, where),
+            "asset_events": self._events(dag_id, run_id),
+        }
+
+    def _tasks(self, where) -> dict:
+        reschedules = defaultdict(int)
+        for row in self._rows("task_reschedule", "ti_id"):
+            reschedules[str(row["ti_id"])] += 1
+        tries = defaultdict(list)
+        for row in self._rows(
+            "task_instance_history",
+            *("task_id", "map_index", "try_number", "state", "max_tries", "rendered_map_index"),
+            *("retry_delay_override", "retry_reason"),
+            where=where,
+        ):
+            name = _name(row)
+            tries[name].append({key: value for key, value in row.items() if value is not None})
+        found = self._rows(
+            "task_instance",
+            *(
+                "id",
+                "task_id",
+                "map_index",
+                "state",
+                "try_number",
+                "max_tries",
+                "rendered_map_index",
+                "operator",
+            ),
+            *("custom_operator_name", "pool", "pool_slots", "queue", "priority_weight", "task_display_name"),
+            *("next_method", "retry_delay_override", "retry_reason", "start_date", "end_date", "hostname"),
+            where=where,
+        )
+        shown = {}
+        for row in found:
+            ti_id = str(row.pop("id"))
+            name = _name(row)
+            if row["task_display_name"] == name.split("[")[0]:
+                del row["task_display_name"]
+            # That there are any; when, is nobody's business.
+            row["has"] = [key for key in ("start_date", "end_date", "hostname") if row.pop(key)]
+            row = {key: value for key, value in row.items() if value is not None or key == "state"}
+            if tries[name]:
+                row["earlier_tries"] = sorted(tries[name], key=lambda one: one["try_number"])
+            if reschedules[ti_id]:
+                row["reschedules"] = reschedules[ti_id]
+            shown[name] = self._masks.value(row)
+        return shown
+
+    def _xcoms(self, dag_id: str, where) -> dict:
+        shown = defaultdict(dict)
+        for row in self._rows(
+            "xcom", "task_id", "map_index", "key", "dag_result", where=where, json_columns=("value",)
+        ):
+            chance = BY_CHANCE.get((dag_id, row["task_id"]), ())
+            value = "<by chance>" if row["key"] in chance else _short(self._masks.value(row["value"]))
+            if row["key"] == "skipmixin_key" or (dag_id, row["task_id"]) in SETS_OF_TASKS:
+                value = _with_sorted_lists(value)
+            if row["dag_result"]:
+                value = {"dag_result": value}
+            shown[_name(row)][row["key"]] = value
+        return dict(shown)
+
+    def _rendered(self, where) -> dict:
+        found = self._rows(
+            "rendered_task_instance_fields",
+            "task_id",
+            "map_index",
+            where=where,
+            json_columns=("rendered_fields",),
+        )
+        return {_name(row): _short(self._masks.value(row["rendered_fields"])) for row in found}
+
+    def _task_state(self, dag_id: str, where) -> list[dict]:
+        shown = []
+        for row in self._rows(
+            "task_state_store", "task_id", "map_index", "key", "value", "expires_at", where=where
+        ):
+            if row["key"] in BY_CHANCE.get((dag_id, row["task_id"]), ()):
+                row["value"] = "<by chance>"
+            row["value"] = self._masks.text(row["value"])
+            row["expires"] = row.pop("expires_at") is not None
+            shown.append(row)
+        return _sorted(shown)
+
+    def _events(self, dag_id: str, run_id: str) -> list[dict]:
+        aliases = {row["id"]: row["name"] for row in self._rows("asset_alias", "id", "name")}
+        through = defaultdict(list)
+        for row in self._rows("asset_alias_asset_event", "alias_id", "event_id"):
+            through[row["event_id"]].append(aliases[row["alias_id"]])
+        where = sa.and_(self._of(dag_id, "source_dag_id"), sa.column("source_run_id") == run_id)
+        shown = []
+        for row in self._rows(
+            "asset_event",
+            *("id", "asset_id", "source_task_id", "source_map_index", "partition_key"),
+            where=where,
+            json_columns=("extra",),
+        ):
+            row["aliases"] = sorted(through[row.pop("id")])
+            row["asset"] = self._assets[row.pop("asset_id")]
+            shown.append(self._masks.value(row))
+        return _sorted(shown)
+
+    def _waiting(self) -> dict[str, dict]:
+        """Per DAG the assets of which it has seen events, and partitions that are not complete."""
+        shown = defaultdict(lambda: defaultdict(list))
+        wanted = sa.column("target_dag_id").in_(self._dag_ids)
+        for row in self._rows("asset_dag_run_queue", "target_dag_id", "asset_id", where=wanted):
+            shown[row["target_dag_id"]]["queued_assets"].append(self._assets[row["asset_id"]])
+        for row in self._rows("asset_partition_dag_run", "target_dag_id", "partition_key", where=wanted):
+            shown[row["target_dag_id"]]["pending_partitions"].append(row["partition_key"])
+        for row in self._rows(
+            "partitioned_asset_key_log",
+            *("target_dag_id", "asset_id", "source_partition_key", "target_partition_key"),
+            where=wanted,
+        ):
+            shown[row["target_dag_id"]]["partition_keys"].append(
+                [self._assets[row["asset_id"]], row["source_partition_key"], row["target_partition_key"]]
+            )
+        return {
+            dag_id: {kind: sorted(rows) for kind, rows in kinds.items()} for dag_id, kinds in shown.items()
+        }
+
+    def _asset_state(self) -> list[dict]:
+        shown = []
+        for row in self._rows(
+            "asset_state_store",
+            *("asset_id", "key", "value", "last_updated_by_kind", "last_updated_by_dag_id"),
+            *("last_updated_by_run_id", "last_updated_by_task_id", "last_updated_by_map_index"),
+            where=sa.column("last_updated_by_dag_id").in_(self._dag_ids),
+        ):
+            row["asset"] = self._assets[row.pop("asset_id")]
+            if row["key"] in ASSETS_BY_CHANCE.get(row["asset"], ()):
+                row["value"] = "<by chance>"
+            shown.append(self._masks.value(row))
+        return _sorted(shown)
+
+    def _aliases(self) -> dict[str, list[str]]:
+        """Per alias the assets that came through it, if that was in one of the DAGs."""
+        mine = {
+            row["asset_id"]
+            for row in self._rows(
+                "asset_event", "asset_id", where=sa.column("source_dag_id").in_(self._dag_ids)
+            )
+        }
+        names = {row["id"]: row["name"] for row in self._rows("asset_alias", "id", "name")}
+        shown = defaultdict(list)
+        for row in self._rows("asset_alias_asset", "alias_id", "asset_id"):
+            if row["asset_id"] in mine:
+                shown[names[row["alias_id"]]].append(self._assets[row["asset_id"]])
+        return {alias: sorted(assets) for alias, assets in shown.items()}
+
+    def _variables(self) -> dict[str, list]:
+        key = os.environ.get("AIRFLOW__CORE__FERNET_KEY")
+        shown = {}
+        for row in self._rows("variable", "key", "val", "description", "is_encrypted"):
+            value = row["val"]
+            if row["is_encrypted"] and key:
+                value = Fernet(key).decrypt(value.encode()).decode()
+            shown[row["key"]] = [value, bool(row["is_encrypted"]), row["description"]]
+        return shown
+
+    def _trace(self, file: Path | None) -> list[dict]:
+        """Lines of one try stay in order; who was first of several, is chance."""
+        if file is None or not file.exists():
+            return []
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        lines = [self._masks.value(line) for line in lines if line["dag_id"] in self._dag_ids]
+        # A callback that the DAG processor runs may come when the next try has begun.
+        names = ("dag_id", "run_id", "task_id", "map_index", "try_number")
+        lines.sort(key=lambda line: [str(line[name]) for name in names])
+        return lines
+
+
+def _name(row: dict) -> str:
+    """A task instance: its task, and which of them."""
+    task_id, map_index = row.pop("task_id"), row.pop("map_index")
+    return task_id if map_index == -1 else f"{task_id}[{map_index}]"
+
+
+def _with_sorted_lists(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _with_sorted_lists(one) for key, one in value.items()}
+    return sorted(value, key=str) if isinstance(value, list) else value
+
+
+def _short(value: object) -> object:
+    text = json.dumps(value, sort_keys=True)
+    if len(text) <= LONG:
+        return value
+    return {"length": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _sorted(rows: list[dict]) -> list[dict]:
+    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True, default=str))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--trace", type=Path)
+    parser.add_argument("--mask", action="append", default=[])
+    parser.add_argument("url")
+    parser.add_argument("dag_ids", nargs="+")
+    given = parser.parse_args()
+    named = dict(one.split("=", 1) for one in given.mask)
+    json.dump(
+        dump(given.url, given.dag_ids, given.trace, named),
+        sys.stdout,
+        sort_keys=True,
+        ensure_ascii=False,
+        indent=1,
+    )
