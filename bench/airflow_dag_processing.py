@@ -7,24 +7,26 @@ of its own, with the same files, and Airflow's default configuration. Prints a t
 """
 
 import argparse
-import os
 import random
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg2
+from measuring import (
+    AIRFLOW,
+    airflow_environment,
+    cpu_seconds,
+    fresh_database,
+    memory_mib,
+    migrate,
+    running,
+    wait_for,
+)
 
-AIRFLOW = Path(sys.executable).with_name("airflow")
-TICKS = os.sysconf("SC_CLK_TCK")
-# Longer than any of Airflow's own intervals.
-PATIENCE = 1_200
 DAG_FILE = """\
 from datetime import datetime
 
@@ -63,19 +65,20 @@ def main(arguments: list[str]) -> None:
 
 
 def _measure(program: str, options: argparse.Namespace) -> dict[str, float]:
-    with tempfile.TemporaryDirectory() as home, _database() as database:
-        folder = Path(home) / "dags"
+    with tempfile.TemporaryDirectory() as temporary, fresh_database() as database:
+        home = Path(temporary)
+        folder = home / "dags"
         folder.mkdir()
         for number in range(options.files):
             _write(folder, number, edition=0)
-        environment = _environment(Path(home), database)
-        # The same schema for both, made by official Airflow.
-        subprocess.run([AIRFLOW, "db", "migrate"], env=environment, check=True, capture_output=True)
-        with psycopg2.connect(database) as connection, _running(program, environment, home) as processor:
+        environment = airflow_environment(home, database)
+        migrate(environment)
+        command = [program, "dag-processor"]
+        with psycopg2.connect(database) as connection, running(command, environment, home) as processor:
             connection.autocommit = True
             ask = connection.cursor()
             started = time.monotonic()
-            _wait(lambda: _stored(ask) == options.files, processor)
+            wait_for(lambda: _stored(ask) == options.files, processor)
             figures = {"all": time.monotonic() - started}
             figures |= _idle(processor, options.seconds)
             figures["edit"] = statistics.median(
@@ -95,53 +98,6 @@ def _write(folder: Path, number: int, edition: int) -> None:
     unfinished.rename(folder / f"bench_{number}.py")
 
 
-def _environment(home: Path, database: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
-    return kept | {
-        "PATH": f"{AIRFLOW.parent}{os.pathsep}{os.environ['PATH']}",
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database.replace("postgresql://", "postgresql+psycopg2://", 1),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-    }
-
-
-@contextmanager
-def _database() -> Iterator[str]:
-    server = os.environ.get("FERROFLOW_TEST_POSTGRES")
-    if not server:
-        sys.exit("there is no PostgreSQL to measure on; run: ./test -- bench/dag_processing")
-    name = f"bench_{os.getpid()}"
-    _administer(server, f"CREATE DATABASE {name}")
-    try:
-        yield f"{server.rsplit('/', 1)[0]}/{name}"
-    finally:
-        _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def _administer(server: str, statement: str) -> None:
-    connection = psycopg2.connect(server)
-    connection.autocommit = True
-    connection.cursor().execute(statement)
-    connection.close()
-
-
-@contextmanager
-def _running(program: str, environment: dict[str, str], home: str) -> Iterator[subprocess.Popen]:
-    with (Path(home) / "processor.log").open("wb") as log:
-        processor = subprocess.Popen(
-            [program, "dag-processor"], env=environment, cwd=home, stdout=log, stderr=subprocess.STDOUT
-        )
-        processor.log = Path(home) / "processor.log"
-        try:
-            yield processor
-        finally:
-            processor.send_signal(signal.SIGTERM)
-            try:
-                processor.wait(timeout=60)
-            except subprocess.TimeoutExpired:
-                processor.kill()
-
-
 def _stored(ask) -> int:
     ask.execute("SELECT count(DISTINCT dag_id) FROM serialized_dag")
     return ask.fetchone()[0]
@@ -157,59 +113,18 @@ def _edit(folder: Path, number: int, ask, processor: subprocess.Popen) -> float:
     before = document()
     _write(folder, number, edition=1)
     started = time.monotonic()
-    _wait(lambda: document() != before, processor)
+    wait_for(lambda: document() != before, processor)
     return time.monotonic() - started
-
-
-def _wait(fact: Callable[[], bool], processor: subprocess.Popen) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not fact():
-        if processor.poll() is not None or time.monotonic() > deadline:
-            tail = processor.log.read_text(errors="replace").splitlines()[-20:]
-            sys.exit("\n".join([*tail, f"{processor.args[0]} ended, or took longer than {PATIENCE} s"]))
-        time.sleep(0.05)
 
 
 def _idle(processor: subprocess.Popen, seconds: int) -> dict[str, float]:
     """What an unchanged folder costs: seconds of CPU in so many seconds, and the memory of all processes."""
-    before = _cpu_seconds(processor.pid)
+    before = cpu_seconds(processor.pid)
     sizes = []
     for _ in range(seconds):
         time.sleep(1)
-        sizes.append(sum(map(_proportional_mib, _tree(processor.pid))))
-    return {"cpu": _cpu_seconds(processor.pid) - before, "memory": statistics.median(sizes)}
-
-
-def _tree(root: int) -> list[int]:
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and (stat := _stat(int(entry.name))):
-            parents[int(entry.name)] = int(stat[1])
-    found = [root]
-    for process in found:
-        found += [child for child, parent in parents.items() if parent == process]
-    return found
-
-
-def _cpu_seconds(root: int) -> float:
-    """Of the processes that live, and of those that they have waited for."""
-    return sum(sum(map(int, stat[11:15])) for stat in map(_stat, _tree(root)) if stat) / TICKS
-
-
-def _stat(process: int) -> list[str] | None:
-    """The fields from the third on: the second may hold anything."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return None
-
-
-def _proportional_mib(process: int) -> float:
-    try:
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:")), 0.0)
+        sizes.append(memory_mib(processor.pid))
+    return {"cpu": cpu_seconds(processor.pid) - before, "memory": statistics.median(sizes)}
 
 
 def _print(options: argparse.Namespace, theirs: dict[str, float], ours: dict[str, float]) -> None:

@@ -1,0 +1,217 @@
+"""What `bench/execution` compares: official Airflow with its LocalExecutor, and ours."""
+
+import json
+import socket
+import statistics
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from execution_dags import Dag, Dags
+from measuring import AIRFLOW, GaveUp, cpu_seconds, cpu_seconds_of_ended, memory_mib, running, wait_for
+
+# After so long a process has come to rest; and so many times its memory is then read, a second apart.
+REST = 3
+READINGS = 3
+
+
+@dataclass
+class Run:
+    """A run of a DAG. All but the first two are known when it has ended."""
+
+    dag: Dag
+    run_id: str
+    seconds: float = 0
+    since_trigger: float = 0
+    cpu_per_task: float = 0
+
+
+class Official:
+    """Scheduler with LocalExecutor, API server and DAG processor, which run all the time."""
+
+    def __init__(self, ask, environment: dict[str, str], home: Path):
+        self.ask, self.home = ask, home
+        port = _free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self.environment = environment | {
+            "AIRFLOW__API__PORT": str(port),
+            "AIRFLOW__API__BASE_URL": self.url,
+            "AIRFLOW__API__SECRET_KEY": "for the benchmark",
+            "AIRFLOW__API_AUTH__JWT_SECRET": "of the benchmark " * 4,
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+            "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(_free_port()),
+        }
+
+    @contextmanager
+    def ready(self, dags: Dags) -> Iterator[None]:
+        """Everything runs, knows all DAGs, and has run one."""
+        with ExitStack() as stack:
+            self.server, self.processor, self.scheduler = (
+                stack.enter_context(running([str(AIRFLOW), name], self.environment, self.home))
+                for name in ("api-server", "dag-processor", "scheduler")
+            )
+            self.all = (self.server, self.processor, self.scheduler)
+            wait_for(lambda: _stored(self.ask) == len(list(dags)), *self.all)
+            wait_for(self._answers, *self.all)
+            with self.run(dags.warm):
+                pass
+            yield
+
+    @contextmanager
+    def run(self, dag: Dag) -> Iterator[Run]:
+        """A run, from its trigger to its end."""
+        cpu, triggered = self._cpu(), time.time()
+        answer = self._call(f"/api/v2/dags/{dag.dag_id}/dagRuns", {"logical_date": None})
+        run = Run(dag, answer["dag_run_id"])
+        yield run
+        wait_for(lambda: _state(self.ask, run) in ("success", "failed"), *self.all, pause=0.1)
+        run.cpu_per_task = (self._cpu() - cpu) / dag.tasks
+        start, end = _dates(self.ask, run, self.scheduler)
+        run.seconds, run.since_trigger = end - start, end - triggered
+
+    def idle(self, _: Dags) -> dict[str, float]:
+        return self._memory()
+
+    def busy(self, dags: Dags) -> dict[str, float]:
+        with self.run(dags.hold):
+            wait_for(lambda: _held(self.home) == dags.hold.tasks, *self.all)
+            memory = self._memory()
+            _release(self.home)
+        return memory
+
+    def _cpu(self) -> float:
+        return cpu_seconds(self.scheduler.pid) + cpu_seconds(self.server.pid)
+
+    def _memory(self) -> dict[str, float]:
+        alone = _at_rest(self.scheduler.pid)
+        return {"alone": alone, "all": alone + memory_mib(self.server.pid)}
+
+    def _answers(self) -> bool:
+        try:
+            self.token = self._call("/auth/token")["access_token"]
+            return self._call("/api/v2/monitor/health")["scheduler"]["status"] == "healthy"
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def _call(self, path: str, body: dict | None = None) -> dict:
+        headers = {"Content-Type": "application/json"}
+        if path.startswith("/api"):
+            headers["Authorization"] = f"Bearer {self.token}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data=data, headers=headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+
+class Ours:
+    """`ferroflow dags test`, a process for each run."""
+
+    def __init__(self, ask, environment: dict[str, str], home: Path, program: str, templates: int):
+        self.ask, self.home, self.program = ask, home, program
+        self.environment = environment | {"AIRFLOW__FERROFLOW__TASK_TEMPLATES": str(templates)}
+
+    @contextmanager
+    def ready(self, dags: Dags) -> Iterator[None]:
+        # The files of Python are in the page cache afterwards.
+        with self.run(dags.warm):
+            pass
+        yield
+
+    @contextmanager
+    def run(self, dag: Dag) -> Iterator[Run]:
+        """A run, from when it exists to its end."""
+        before = cpu_seconds_of_ended()
+        with self._started(dag) as (process, run):
+            cpu = cpu_seconds(process.pid)
+            yield run
+            wait_for(lambda: process.poll() is not None, pause=0.1)
+            run.cpu_per_task = (cpu_seconds_of_ended() - before - cpu) / dag.tasks
+            start, end = _dates(self.ask, run, process)
+        # The command makes the run itself.
+        run.seconds = run.since_trigger = end - start
+
+    def idle(self, dags: Dags) -> dict[str, float]:
+        with self._started(dags.idle) as (process, run):
+            wait_for(lambda: _counts(self.ask, run) == {"up_for_reschedule": 1}, process)
+            return self._memory(process)
+
+    def busy(self, dags: Dags) -> dict[str, float]:
+        with self._started(dags.hold) as (process, _):
+            wait_for(lambda: _held(self.home) == dags.hold.tasks, process)
+            memory = self._memory(process)
+            _release(self.home)
+            wait_for(lambda: process.poll() is not None)
+        return memory
+
+    @contextmanager
+    def _started(self, dag: Dag) -> Iterator[tuple[subprocess.Popen, Run]]:
+        before = _newest(self.ask, dag)
+        file = self.home / "dags" / f"{dag.dag_id}.py"
+        command = [self.program, "dags", "test", "--dagfile-path", str(file), dag.dag_id]
+        with running(command, self.environment, self.home) as process:
+            wait_for(lambda: _newest(self.ask, dag) != before, process, pause=0.01)
+            yield process, Run(dag, _newest(self.ask, dag))
+
+    def _memory(self, process: subprocess.Popen) -> dict[str, float]:
+        memory = _at_rest(process.pid)
+        return {"alone": memory, "all": memory}
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def _at_rest(root: int) -> float:
+    time.sleep(REST)
+    sizes = []
+    for _ in range(READINGS):
+        sizes.append(memory_mib(root))
+        time.sleep(1)
+    return statistics.median(sizes)
+
+
+def _held(home: Path) -> int:
+    return sum(1 for entry in home.iterdir() if entry.name.isdigit())
+
+
+def _release(home: Path) -> None:
+    (home / "release").touch()
+
+
+def _stored(ask) -> int:
+    ask.execute("SELECT count(DISTINCT dag_id) FROM serialized_dag")
+    return ask.fetchone()[0]
+
+
+def _newest(ask, dag: Dag) -> str | None:
+    ask.execute("SELECT run_id FROM dag_run WHERE dag_id = %s ORDER BY id DESC LIMIT 1", (dag.dag_id,))
+    return next((run_id for (run_id,) in ask), None)
+
+
+def _state(ask, run: Run) -> str:
+    ask.execute("SELECT state FROM dag_run WHERE dag_id = %s AND run_id = %s", (run.dag.dag_id, run.run_id))
+    return ask.fetchone()[0]
+
+
+def _counts(ask, run: Run) -> dict[str, int]:
+    statement = "SELECT state, count(*) FROM task_instance WHERE dag_id = %s AND run_id = %s GROUP BY state"
+    ask.execute(statement, (run.dag.dag_id, run.run_id))
+    return dict(ask.fetchall())
+
+
+def _dates(ask, run: Run, process: subprocess.Popen) -> tuple[float, float]:
+    """When a run began and ended. A run that did not do all of its work is no measurement."""
+    if _state(ask, run) != "success" or _counts(ask, run) != {"success": run.dag.tasks}:
+        raise GaveUp(f"did not do all of {run.dag.dag_id}: {_state(ask, run)}, {_counts(ask, run)}", process)
+    statement = "SELECT start_date, end_date FROM dag_run WHERE dag_id = %s AND run_id = %s"
+    ask.execute(statement, (run.dag.dag_id, run.run_id))
+    start, end = ask.fetchone()
+    return start.timestamp(), end.timestamp()
