@@ -162,7 +162,7 @@ fn readable(row: &Row) -> Json {
     row.get("data").unwrap_or_else(|_| Json::null())
 }
 
-fn callback(row: &Row) -> Result<Callback, Error> {
+pub(crate) fn callback(row: &Row) -> Result<Callback, Error> {
     Ok(Callback {
         id: row.get("id")?,
         callback_type: row.get("type")?,

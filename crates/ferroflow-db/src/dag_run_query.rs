@@ -1,9 +1,10 @@
-//! Questions about `dag_run`s that user code asks.
+//! Questions about `dag_run`s that user code asks, and those of whoever queues their task instances.
 
 use ferroflow_model::state::RunState;
 use jiff::Timestamp;
 
 use crate::bind::{Bind, binds};
+use crate::dag_run::{self, DagRun};
 use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
@@ -18,6 +19,43 @@ pub struct QueuedRun {
     pub dag_id: String,
     /// The name of the run.
     pub run_id: String,
+}
+
+/// A run, with what its DAG says about all runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunWithDag {
+    /// The run.
+    pub run: DagRun,
+    /// Whether the DAG is paused.
+    pub is_paused: bool,
+    /// How many instances of the run may be at work.
+    pub max_active_tasks: i32,
+    /// The bundle that the DAG's file is in.
+    pub bundle_name: String,
+    /// The DAG's file, within the bundle.
+    pub relative_fileloc: Option<String>,
+    /// The team of the bundle.
+    pub team_name: Option<String>,
+}
+
+/// The runs in these rows, in any order; none whose DAG is gone.
+pub async fn with_dag(tx: &mut Tx, ids: &[i64]) -> Result<Vec<RunWithDag>, Error> {
+    const BATCH: usize = 512;
+    let mut found = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(BATCH) {
+        let list = vec![ids.iter().copied().collect()];
+        for row in &tx.fetch_all(sql!("dag_run/with_dag"), list).await? {
+            found.push(RunWithDag {
+                run: dag_run::dag_run(row)?,
+                is_paused: row.get("is_paused")?,
+                max_active_tasks: row.get("max_active_tasks")?,
+                bundle_name: row.get("bundle_name")?,
+                relative_fileloc: row.optional("relative_fileloc")?,
+                team_name: row.optional("team_name")?,
+            });
+        }
+    }
+    Ok(found)
 }
 
 /// The id of a run's row.

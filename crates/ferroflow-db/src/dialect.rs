@@ -8,6 +8,8 @@
 //! | `{lock_skip:t}` | `FOR NO KEY UPDATE OF t SKIP LOCKED` | `FOR UPDATE OF t SKIP LOCKED` | `FOR UPDATE SKIP LOCKED` | |
 //! | `{lock:t}` | `FOR NO KEY UPDATE OF t` | `FOR UPDATE OF t` | `FOR UPDATE` | |
 //! | `{lock_nowait}` | `FOR NO KEY UPDATE NOWAIT` | `FOR UPDATE NOWAIT` | `FOR UPDATE NOWAIT` | |
+//! | `{where_no_other_queues}` | `WHERE (SELECT pg_try_advisory_xact_lock(2))` | | | |
+//! | `{use_index:i}` | | `USE INDEX (i)` | as MySQL | `INDEXED BY i` |
 //! | `{name:key}` | `"key"` | `` `key` `` | `` `key` `` | `"key"` |
 //! | `{upsert:key}` | `ON CONFLICT ("key") DO UPDATE SET` | `ON DUPLICATE KEY UPDATE` | as MySQL | as PostgreSQL |
 //! | `{upsert:a,b}` | `ON CONFLICT ("a", "b") DO UPDATE SET` | as above | as MySQL | as PostgreSQL |
@@ -15,15 +17,20 @@
 //! | `{proposed:val}` | `excluded."val"` | ``VALUES(`val`)`` | as MySQL | as PostgreSQL |
 //! | `{utc:t.c}` | `t.c AT TIME ZONE 'UTC'` | `t.c` | `t.c` | `t.c` |
 //! | `{text:t.c}` | `CAST(t.c AS TEXT)` | `CAST(t.c AS CHAR)` | as MySQL | as PostgreSQL |
+//! | `{values}` | `VALUES ` | | | `VALUES ` |
 //! | `{returning:id}` | `RETURNING "id"` | | | |
 //!
 //! The locks are the official scheduler's own, so that it and ferroflow exclude each other. `FOR UPDATE` in
-//! their place would block the foreign-key checks of API servers and DAG processors on PostgreSQL. MariaDB has
+//! their place would block the foreign-key checks of API servers and DAG processors on PostgreSQL. Its advisory lock is
+//! taken before the pools', as Airflow does: whoever has only one of them excludes nobody. MariaDB has
 //! no `OF`: a locking statement there reads one table only, or locks what it joins. SQLite has one writer and
 //! needs no lock. An id that the database counts up is returned by `RETURNING` on PostgreSQL and by the
 //! driver elsewhere.
 
 use std::fmt;
+
+/// The number of the lock by which PostgreSQL lets one scheduler at a time queue task instances: Airflow's own.
+const QUEUEING_LOCK: u32 = 2;
 
 /// A database, as far as its SQL differs from the others'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +50,11 @@ impl Dialect {
     pub(crate) fn fragment(self, name: &str, row_locks: bool) -> Option<String> {
         let (name, argument) = name.split_once(':').unwrap_or((name, ""));
         let text = match name {
-            "lock" | "lock_skip" | "lock_nowait" if !row_locks => String::new(),
+            "lock" | "lock_skip" | "lock_nowait" | "where_no_other_queues" if !row_locks => String::new(),
+            // Asked for once, before any row is read, and held until the transaction ends.
+            "where_no_other_queues" if self == Self::Postgres => {
+                format!("WHERE (SELECT pg_try_advisory_xact_lock({QUEUEING_LOCK}))")
+            }
             "lock_skip" => self.lock_skip(argument),
             "lock" => self.lock(argument),
             "lock_nowait" => self.lock_nowait().to_owned(),
@@ -67,8 +78,14 @@ impl Dialect {
             "utc" => argument.to_owned(),
             "text" if self.is_mysql_family() => format!("CAST({argument} AS CHAR)"),
             "text" => format!("CAST({argument} AS TEXT)"),
+            // Before the rows of a list of tuples: `(a, b) IN ({values}{rows:2})`.
+            "values" if self.is_mysql_family() => String::new(),
+            "values" => "VALUES ".to_owned(),
             "returning" if self == Self::Postgres => format!("RETURNING {}", self.quote(argument)),
-            "returning" => String::new(),
+            // They would choose an index by which they find all that ever ran. PostgreSQL knows how much that is.
+            "use_index" if self.is_mysql_family() => format!("USE INDEX ({argument})"),
+            "use_index" if self == Self::Sqlite => format!("INDEXED BY {argument}"),
+            "returning" | "where_no_other_queues" | "use_index" => String::new(),
             _ => return None,
         };
         Some(text)

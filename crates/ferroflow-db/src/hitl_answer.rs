@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::Json;
 use crate::bind::binds;
 use crate::error::Error;
 use crate::row::Row;
@@ -27,6 +28,18 @@ pub struct Answer {
 pub async fn find(tx: &mut Tx, instance: Uuid) -> Result<Option<Answer>, Error> {
     let row = tx.fetch_optional(sql!("hitl_detail/answer"), binds![instance]).await?;
     row.as_ref().map(answer).transpose()
+}
+
+/// Answers a question with its defaults: nobody has, in time. False if somebody has after all.
+pub async fn answer_by_default(
+    tx: &mut Tx,
+    instance: Uuid,
+    chosen_options: &Json,
+    params_input: &Json,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let binds = binds![chosen_options.clone(), params_input.clone(), now, instance];
+    Ok(tx.execute(sql!("hitl_detail/answer_by_default"), binds).await? == 1)
 }
 
 /// Keeps what a try asked, and was answered, beside its row in the history.

@@ -67,6 +67,17 @@ pub async fn find(tx: &mut Tx, id: i64) -> Result<Option<Job>, Error> {
     row.as_ref().map(job).transpose()
 }
 
+/// The components that have not ended, of a type and on a host if given, those first that were heard of last.
+pub async fn running(
+    tx: &mut Tx,
+    job_type: Option<&str>,
+    hostname: Option<&str>,
+    limit: i64,
+) -> Result<Vec<Job>, Error> {
+    let rows = tx.fetch_all(sql!("job/running"), binds![job_type, hostname, limit]).await?;
+    rows.iter().map(job).collect()
+}
+
 /// Shows that the component lives. Its state becomes `running` whatever it was: one that a peer took for dead
 /// is back by its next heartbeat, as Airflow's is. False if its row is gone.
 pub async fn heartbeat(tx: &mut Tx, id: i64, now: Timestamp) -> Result<bool, Error> {

@@ -54,6 +54,12 @@ pub async fn of_run(tx: &mut Tx, id: Option<i64>) -> Result<Option<LogTemplate>,
     row.as_ref().map(template).transpose()
 }
 
+/// The id of the template that new runs get.
+pub async fn newest_id(tx: &mut Tx) -> Result<Option<i64>, Error> {
+    let row = tx.fetch_optional(sql!("log_template/newest_id"), Vec::new()).await?;
+    row.map_or(Ok(None), |row| row.optional("id"))
+}
+
 /// What the defaults were before this table existed: a new database has it, too, so that logs of a very old
 /// run would be found.
 fn before_2_3() -> LogTemplate {

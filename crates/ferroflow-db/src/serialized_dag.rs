@@ -1,5 +1,6 @@
 //! `serialized_dag`: the serialized form of each version of a DAG.
 
+use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 
 use ferroflow_model::id;
@@ -97,6 +98,48 @@ pub async fn find(tx: &mut Tx, dag_version_id: Uuid) -> Result<Option<Serialized
 pub async fn latest(tx: &mut Tx, dag_id: &str) -> Result<Option<SerializedDag>, Error> {
     let row = tx.fetch_optional(sql!("serialized_dag/latest"), binds![dag_id]).await?;
     row.as_ref().map(serialized_dag).transpose()
+}
+
+/// Which version of a DAG is the newest that is stored, and what tells whether it was rewritten.
+pub async fn latest_hash(tx: &mut Tx, dag_id: &str) -> Result<Option<(Uuid, String)>, Error> {
+    let row = tx.fetch_optional(sql!("serialized_dag/latest_hash"), binds![dag_id]).await?;
+    row.map(|row| Ok((row.get("dag_version_id")?, row.get("dag_hash")?))).transpose()
+}
+
+/// The same for several DAGs at once. One that has no stored version is left out.
+pub async fn latest_hashes(tx: &mut Tx, dag_ids: &[&str]) -> Result<HashMap<String, (Uuid, String)>, Error> {
+    let mut found = HashMap::with_capacity(dag_ids.len());
+    for ids in dag_ids.chunks(crate::asset::BATCH) {
+        let rows =
+            tx.fetch_all(sql!("serialized_dag/latest_hashes"), vec![ids.iter().copied().collect()]).await?;
+        for row in &rows {
+            found.insert(row.get("dag_id")?, (row.get("dag_version_id")?, row.get("dag_hash")?));
+        }
+    }
+    Ok(found)
+}
+
+/// The DAGs of several versions. One whose document cannot be read is told as such: it keeps none back.
+pub async fn find_many(
+    tx: &mut Tx,
+    versions: &[Uuid],
+) -> Result<Vec<(Uuid, Result<SerializedDag, Error>)>, Error> {
+    /// Documents are long.
+    const MOST: usize = 64;
+    let mut found = Vec::with_capacity(versions.len());
+    for versions in versions.chunks(MOST) {
+        let list = versions.iter().copied().collect();
+        for row in &tx.fetch_all(sql!("serialized_dag/find_many"), vec![list]).await? {
+            found.push((row.get("dag_version_id")?, serialized_dag(row)));
+        }
+    }
+    Ok(found)
+}
+
+/// Those of some versions whose DAGs are stored.
+pub async fn stored(tx: &mut Tx, versions: &[Uuid]) -> Result<Vec<Uuid>, Error> {
+    let rows = tx.fetch_all(sql!("serialized_dag/stored"), vec![versions.iter().copied().collect()]).await?;
+    rows.iter().map(|row| row.get("dag_version_id")).collect()
 }
 
 /// `data` and `data_compressed`.

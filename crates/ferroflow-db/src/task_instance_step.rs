@@ -252,7 +252,7 @@ async fn change(
     Ok(changed)
 }
 
-fn instance(row: &Row) -> Result<InstanceRow, Error> {
+pub(crate) fn instance(row: &Row) -> Result<InstanceRow, Error> {
     Ok(InstanceRow {
         id: row.get("id")?,
         task_id: row.get("task_id")?,

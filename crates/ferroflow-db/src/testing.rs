@@ -51,6 +51,15 @@ pub async fn texts(db: &Db, question: &str) -> Result<Vec<String>, Error> {
     .await
 }
 
+/// Runs a statement with values written into it, in a transaction of its own on a connection that is there. Returns how
+/// many rows it changed.
+pub async fn change(db: &Db, statement: &str) -> Result<u64, Error> {
+    db.transact(|tx| {
+        async move { tx.execute_text("changing as a test wants", statement, Vec::new()).await }.scope_boxed()
+    })
+    .await
+}
+
 /// Whether a connection to PostgreSQL or MySQL is encrypted.
 pub async fn is_encrypted(db: &Db) -> Result<bool, Error> {
     let question = match db.dialect() {

@@ -8,15 +8,11 @@ use uuid::Uuid;
 
 use crate::sdk::SdkVersion;
 use crate::trigger::RunMaking;
-use crate::{Answer, Refusal, Service};
+use crate::{Answer, Patience, Refusal, Service};
 
 /// So long a request is tried anew while the database does not answer. Airflow's client gives its API five attempts
 /// with up to 90 seconds between them; a task that fails because a database was restarted helps nobody.
-const PATIENCE: Duration = Duration::from_mins(3);
-/// The first wait; each one after it is twice as long.
-const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// The longest wait.
-const LONGEST_WAIT: Duration = Duration::from_secs(15);
+const LIMIT: Duration = Duration::from_mins(3);
 
 /// Answers the messages that a running task sends, but for those that tell what became of it: on these, its
 /// supervisor acts.
@@ -36,20 +32,11 @@ impl Answers for TaskRequests {
     /// The answer to the request of this `type`. There always is one: a child waits for it, also while the database
     /// does not answer.
     async fn answer(&self, kind: &str, body: Value) -> Answer {
-        let (mut wait, mut waited) = (FIRST_WAIT, Duration::ZERO);
+        let mut patience = Patience::new(kind, LIMIT);
         loop {
             match self.answered(kind, &body).await {
                 Ok(answer) => return answer,
-                Err(refusal) if refusal.is_transient() && waited < PATIENCE => {
-                    tracing::warn!(
-                        request = kind,
-                        error = ferroflow_telemetry::chain(&refusal),
-                        "trying again"
-                    );
-                    tokio::time::sleep(wait).await;
-                    waited += wait;
-                    wait = (wait * 2).min(LONGEST_WAIT);
-                }
+                Err(refusal) if patience.again(&refusal).await => {}
                 Err(refusal) => return refusal.told(kind, "API_SERVER_ERROR"),
             }
         }

@@ -16,6 +16,7 @@ pub mod partition_mapper;
 pub mod readiness;
 pub mod retry;
 pub mod runs;
+pub mod sdk_json;
 pub mod staleness;
 pub mod state;
 pub mod state_machine;

@@ -179,10 +179,15 @@ impl Timetables {
 
 /// Whether Python has to be asked: a custom timetable, alone or within one of Airflow's.
 pub fn needs_python(timetable: &Timetable) -> bool {
+    custom(timetable).is_some()
+}
+
+/// The custom timetable that says when runs of a schedule come, alone or within one of Airflow's.
+pub fn custom(timetable: &Timetable) -> Option<&Custom> {
     match timetable {
-        Timetable::Custom(_) => true,
-        Timetable::AssetOrTime { time, .. } => needs_python(time),
-        _ => false,
+        Timetable::Custom(own) => Some(own),
+        Timetable::AssetOrTime { time, .. } => custom(time),
+        _ => None,
     }
 }
 

@@ -3,13 +3,31 @@
 //! Whoever acts reads it once and hands `now` on, so that a decision and the rows it writes agree on the time,
 //! and tests choose it.
 
+#[cfg(feature = "testing")]
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use jiff::{Timestamp, Unit};
 
+#[cfg(feature = "testing")]
+std::thread_local! {
+    static PRETENDED: Cell<Option<Timestamp>> = const { Cell::new(None) };
+}
+
+/// What the clock says on this thread from now on, whatever the time is: a simulation has a time of its own. With `None`
+/// it is the time again.
+#[cfg(feature = "testing")]
+pub fn pretend(time: Option<Timestamp>) {
+    PRETENDED.set(time);
+}
+
 /// The time, in the microseconds that the database keeps: what is written reads back equal.
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub fn now() -> Timestamp {
+    #[cfg(feature = "testing")]
+    if let Some(pretended) = PRETENDED.get() {
+        return pretended;
+    }
     let exact = Timestamp::now();
     exact
         .round(jiff::TimestampRound::new().smallest(Unit::Microsecond).mode(jiff::RoundMode::Floor))

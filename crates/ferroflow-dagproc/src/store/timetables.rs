@@ -75,12 +75,7 @@ pub(super) async fn ask(
                 let asked_after = latest_run(db, dag.id(), known.columns.partitioned).await?;
                 let dag = &dag.parsed.dag;
                 let last = asked_after.as_ref().map(|run| run.info(&dag.timetable));
-                let restriction = Restriction {
-                    earliest: dag.earliest_start(),
-                    latest: dag.latest_end(),
-                    catchup: dag.catchup,
-                };
-                let next = timetables.next_run(timetable, last.as_ref(), &restriction).await;
+                let next = timetables.next_run(timetable, last.as_ref(), &dag.restriction()).await;
                 Answer { description, asked_after, next }
             }
             _ => Answer { description, asked_after: None, next: Ok(None) },

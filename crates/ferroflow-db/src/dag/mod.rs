@@ -1,5 +1,6 @@
 //! `dag`: what is known of each DAG short of its serialized form, and when it runs next.
 
+pub mod facts;
 pub mod listing;
 mod parsed;
 mod staleness;

@@ -1,7 +1,10 @@
 //! `task_instance`: the tasks of a run, or the mapped copies of them: the current try of each.
 
 pub mod life;
+pub mod orphans;
+pub mod overdue;
 pub mod pulse;
+pub mod queueing;
 pub mod siblings;
 
 use ferroflow_model::extended_json;

@@ -4,7 +4,7 @@ mod trace;
 
 use ferroflow_db::encoding::executor_config::ExecutorConfig;
 use ferroflow_db::task_instance::{TaskInstance, TaskInstanceKey};
-use ferroflow_db::{Json, Tx, dag_run, dag_run_note, task_instance};
+use ferroflow_db::{Json, Tx, dag_run, dag_run_creation, dag_run_note, task_instance};
 use ferroflow_model::dag::{Dag, Task};
 use ferroflow_model::readiness::first_instances;
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
@@ -114,6 +114,41 @@ pub async fn create(
     let instances = instances(dag, version, run, &carrier, now);
     task_instance::insert_many(tx, &instances).await?;
     Ok(CreatedRun { id, instances: instances.len() })
+}
+
+/// A run to be made together with others.
+#[derive(Clone, Debug)]
+pub struct PlannedRun {
+    row: dag_run::NewDagRun,
+    instances: Vec<TaskInstance>,
+}
+
+impl PlannedRun {
+    /// What is to be written for a run. What it was given and its name have been checked before.
+    pub fn new(dag: &Dag, version: &DagVersionRef, run: &NewRun, now: Timestamp) -> Self {
+        let conf = run.conf.clone().unwrap_or_default();
+        let carrier = run_carrier(&conf, rand::random());
+        let instances = instances(dag, version, run, &carrier, now);
+        Self { row: run_row(run, version, conf, carrier), instances }
+    }
+}
+
+/// Makes several runs, of different DAGs or not, with few statements. Whoever calls has made sure that there are none of
+/// their names and dates: one that is there fails them all.
+pub async fn create_many(
+    tx: &mut Tx,
+    runs: Vec<PlannedRun>,
+    now: Timestamp,
+) -> Result<Vec<CreatedRun>, ferroflow_db::Error> {
+    let (rows, instances): (Vec<_>, Vec<_>) = runs.into_iter().map(|run| (run.row, run.instances)).unzip();
+    let ids = dag_run_creation::insert_many(tx, &rows, now).await?;
+    let counts: Vec<usize> = instances.iter().map(Vec::len).collect();
+    task_instance::insert_many(tx, &instances.concat()).await?;
+    let made = rows.into_iter().zip(counts).map(|(row, instances)| {
+        let id = ids.get(&(row.dag_id, row.run_id)).copied().unwrap_or_default();
+        CreatedRun { id, instances }
+    });
+    Ok(made.collect())
 }
 
 fn run_row(

@@ -4,6 +4,7 @@ mod asking;
 mod attempt;
 mod fail_fast;
 mod fields;
+mod given_up;
 mod heartbeat;
 pub mod model;
 mod outlets;
@@ -14,4 +15,6 @@ mod state;
 mod waiting;
 
 pub use fields::SkippedTask;
+pub use given_up::FailedStuck;
 pub use state::StateSet;
+pub use waiting::answer_event;

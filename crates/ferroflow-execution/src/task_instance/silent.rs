@@ -72,7 +72,7 @@ async fn begin_anew(
     })
 }
 
-async fn give_up(
+pub(super) async fn give_up(
     tx: &mut Tx,
     id: Uuid,
     try_number: i32,
@@ -127,7 +127,7 @@ fn decide(facts: &Facts, try_number: i32, task: Option<(&Dag, &Task)>) -> Outcom
     executor_event(event, row, false, task)
 }
 
-fn task_of<'d>(dag: &'d Dag, facts: &Facts) -> Option<&'d Task> {
+pub(super) fn task_of<'d>(dag: &'d Dag, facts: &Facts) -> Option<&'d Task> {
     dag.find(&facts.key.task_id).map(|index| &dag.tasks()[index.position()])
 }
 
@@ -231,7 +231,12 @@ async fn tell_author(
 }
 
 /// What both kinds of request hold; none if it cannot be told which version of the DAG the task is from.
-async fn request(tx: &mut Tx, id: Uuid, facts: &Facts, message: &str) -> Result<Option<Value>, Error> {
+pub(super) async fn request(
+    tx: &mut Tx,
+    id: Uuid,
+    facts: &Facts,
+    message: &str,
+) -> Result<Option<Value>, Error> {
     // An instance that an Airflow before 3 made is of none.
     let dag_version_id = match facts.dag_version_id {
         Some(version) => Some(version),
@@ -282,7 +287,7 @@ fn untold(id: Uuid, problem: &dyn std::fmt::Display) -> Option<Value> {
 }
 
 /// Leaves a request for the DAG processor.
-async fn leave(
+pub(super) async fn leave(
     tx: &mut Tx,
     facts: &Facts,
     class: &str,

@@ -4,6 +4,7 @@ use ferroflow_db::hitl_answer::{self, Answer};
 use ferroflow_db::task_instance::life::{self, Continuation, End, Facts};
 use ferroflow_db::trigger::{self, TaskTrigger};
 use ferroflow_db::{Dialect, Error, Json, Tx, task_reschedule};
+use ferroflow_model::sdk_json;
 use ferroflow_model::state::TaskState;
 use jiff::{SignedDuration, Timestamp};
 use rmpv::Value;
@@ -85,7 +86,7 @@ pub(super) async fn await_input(
     }
     let Some(answer) = hitl_answer::find(tx, id).await? else { return Ok(Some(TaskState::AwaitingInput)) };
     if let Ok(serde_json::Value::Object(mut entries)) = kwargs.value() {
-        entries.insert("event".to_owned(), event(&answer));
+        entries.insert("event".to_owned(), answer_event(&answer, false));
         kwargs = Json::from(serde_json::Value::Object(entries));
     }
     let continuation = Continuation { method: &wait.next_method, kwargs: &kwargs };
@@ -97,8 +98,8 @@ fn until(timeout: Option<SignedDuration>, now: Timestamp) -> Option<Timestamp> {
     timeout.map(|timeout| now.checked_add(timeout).unwrap_or(Timestamp::MAX))
 }
 
-/// An answer as the task is told, in the SDK's own encoding.
-fn event(answer: &Answer) -> serde_json::Value {
+/// An answer as the task is told, in the SDK's own encoding. One that nobody gave in time was given by default.
+pub fn answer_event(answer: &Answer, timed_out: bool) -> serde_json::Value {
     let or = |value: &serde_json::Value, other: serde_json::Value| {
         if value.is_null() { other } else { value.clone() }
     };
@@ -107,23 +108,8 @@ fn event(answer: &Answer) -> serde_json::Value {
     json!({
         "chosen_options": or(&answer.chosen_options, json!([])),
         "params_input": or(&answer.params_input, json!({})),
-        "responded_at": sdk_time(answer.responded_at),
+        "responded_at": sdk_json::time(answer.responded_at),
         "responded_by_user": user,
-        "timedout": false,
-    })
-}
-
-#[expect(clippy::cast_precision_loss, reason = "Python has the same float")]
-fn sdk_time(time: Timestamp) -> serde_json::Value {
-    let zone = json!({
-        "__classname__": "builtins.tuple",
-        "__version__": 1,
-        "__data__": ["UTC", "pendulum.tz.timezone.Timezone", 1, true],
-    });
-    let timestamp = time.as_microsecond() as f64 / 1e6;
-    json!({
-        "__classname__": "datetime.datetime",
-        "__version__": 2,
-        "__data__": {"timestamp": timestamp, "tz": zone},
+        "timedout": timed_out,
     })
 }

@@ -68,7 +68,8 @@ impl RunMaking {
         })
     }
 
-    pub(super) fn check_run_id(&self, run_id: &str) -> Result<(), Refusal> {
+    /// Whether the configuration allows runs of this name.
+    pub fn check_run_id(&self, run_id: &str) -> Result<(), Refusal> {
         if run_id.contains("..") && !self.allow_double_dots {
             let message = format!("The run_id '{run_id}' must not contain '..' to prevent path traversal");
             return Err(value_error(message));

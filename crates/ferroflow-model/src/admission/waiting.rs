@@ -66,6 +66,11 @@ impl Waiting {
         self.instances.is_empty()
     }
 
+    /// Whether any waits for a slot of this pool.
+    pub fn waits_for(&self, pool: &str) -> bool {
+        self.pools.contains_key(pool)
+    }
+
     /// The same candidates, with turns that go on from those of another.
     #[must_use]
     pub fn with_turns(self, turns: Turns) -> Self {

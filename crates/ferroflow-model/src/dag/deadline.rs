@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use crate::Json;
-use crate::document::{Reader, Value};
+use crate::document::{Problems, Reader, Value, decode};
 
 /// A deadline of a DAG.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +60,61 @@ pub enum DeadlineInterval {
     Fixed(SignedDuration),
     /// As many seconds as the variable of this name holds when a run is created.
     Variable(Box<str>),
+}
+
+/// What is called when a deadline is missed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadlineCallback {
+    /// Who calls it.
+    pub place: CallbackPlace,
+    /// Its import path.
+    pub path: String,
+    /// What it is given, as the document has it.
+    pub kwargs: Json,
+}
+
+/// Who calls what a deadline asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallbackPlace {
+    /// The triggerer.
+    Triggerer,
+    /// An executor: the one of this name, or the usual one.
+    Executor(Option<String>),
+}
+
+impl DeadlineAlert {
+    /// Reads the columns of a stored deadline.
+    pub fn of_columns(reference: &Json, interval: &Json, callback: &Json) -> Result<Self, Problems> {
+        let (reference, interval, callback) = (reference.text(), interval.text(), callback.text());
+        let text = format!(r#"{{"reference": {reference}, "interval": {interval}, "callback": {callback}}}"#);
+        decode(&text, read_alert)
+    }
+
+    /// What is called.
+    pub fn callback(&self) -> Result<DeadlineCallback, Problems> {
+        decode(self.callback.text(), read_callback)
+    }
+}
+
+fn read_callback<'v>(reader: &mut Reader<'v>, value: &'v Value<'v>) -> Option<DeadlineCallback> {
+    let class = reader.required(value, "__classname__", Reader::text)?;
+    let is_awaited = class.ends_with(".AsyncCallback");
+    if !is_awaited && !class.ends_with(".SyncCallback") {
+        reader.within("__classname__", |reader| {
+            reader.problem(format_args!("{class:?} is neither an AsyncCallback nor a SyncCallback"));
+        });
+        return None;
+    }
+    reader.required(value, "__data__", |reader, data| {
+        let path = reader.required(data, "path", Reader::text)?;
+        let kwargs = reader.optional(data, "kwargs", |_, kwargs| Some(kwargs.to_json()));
+        let executor = reader.optional(data, "executor", Reader::text).map(str::to_owned);
+        Some(DeadlineCallback {
+            place: if is_awaited { CallbackPlace::Triggerer } else { CallbackPlace::Executor(executor) },
+            path: path.to_owned(),
+            kwargs: kwargs.unwrap_or_else(|| Json::from(serde_json::json!({}))),
+        })
+    })
 }
 
 /// Reads the list of deadlines, or the only one.
@@ -151,7 +206,6 @@ fn read_interval<'v>(reader: &mut Reader<'v>, value: &'v Value<'v>) -> Option<De
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::decode;
 
     fn deadlines(text: &str) -> Result<Vec<Deadline>, String> {
         decode(text, read_deadlines).map_err(|problems| problems.to_string())

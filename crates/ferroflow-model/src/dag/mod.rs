@@ -32,10 +32,11 @@ use jiff::{SignedDuration, Timestamp};
 use crate::Json;
 use crate::document::Problems;
 use crate::state::RunType;
-use crate::timetable::Timetable;
-use crate::timetable::Zone;
+use crate::timetable::{Restriction, Timetable, Zone};
 
-pub use deadline::{Deadline, DeadlineAlert, DeadlineInterval, DeadlineReference};
+pub use deadline::{
+    CallbackPlace, Deadline, DeadlineAlert, DeadlineCallback, DeadlineInterval, DeadlineReference,
+};
 pub use expand::{ExpandArgument, ExpandInput, XComArg};
 pub use graph::{Graph, TaskIndex};
 pub use group::{GroupChild, GroupIndex, TaskGroup};
@@ -217,6 +218,11 @@ impl Dag {
         } else {
             self.end_date
         }
+    }
+
+    /// What bounds its schedule.
+    pub fn restriction(&self) -> Restriction {
+        Restriction { earliest: self.earliest_start(), latest: self.latest_end(), catchup: self.catchup }
     }
 }
 

@@ -1,8 +1,9 @@
 //! What becomes of a task instance when something was seen from outside of it.
 //!
 //! An executor says that a task is done ([`executor_event`]); a heartbeat is missing ([`heartbeat`]); the queue does
-//! not move ([`stuck`]); a scheduler is gone ([`orphan`]); another task of the run failed ([`fail_fast`]). Each is
-//! one function from what was loaded to a verdict, and a verdict that changes nothing says why.
+//! not move ([`stuck`]); a scheduler is gone ([`orphan`]); another task of the run failed ([`fail_fast`]); nobody has
+//! answered ([`unanswered`]). Each is one function from what was loaded to a verdict, and a verdict that changes nothing
+//! says why.
 //!
 //! What the row says always counts for more than what an executor says: the worker writes it itself.
 
@@ -10,6 +11,7 @@ pub mod fail_fast;
 pub mod heartbeat;
 pub mod orphan;
 pub mod stuck;
+pub mod unanswered;
 
 use std::fmt;
 

@@ -16,6 +16,7 @@
 
 pub mod assets;
 pub mod create;
+pub mod deadlines;
 mod decision;
 pub mod events;
 pub mod examine;

@@ -5,14 +5,17 @@
 //! - `rows.rs`: which assets and aliases are new, or not as they should be.
 //! - `references.rs`: who uses which of them, and how that differs from what is stored.
 //! - `watchers.rs`: which triggers watch an asset from outside.
+//! - `activation.rs`: which of them are in use.
 //! - `expression.rs`: the condition of a schedule, as pages show it.
 
+mod activation;
 mod expression;
 mod references;
 mod rows;
 mod used;
 mod watchers;
 
+pub use activation::{Activation, WaitingAsset, activation};
 pub use expression::expression;
 pub use references::{Access, Reference, ReferenceChanges, reference_changes, references};
 pub use rows::{

@@ -1,0 +1,10 @@
+SELECT a.id, a.name, a.uri, a.{name:group}
+FROM asset a
+WHERE NOT EXISTS (SELECT 1 FROM asset_active c WHERE c.name = a.name AND c.uri = a.uri)
+    AND (
+        EXISTS (SELECT 1 FROM dag_schedule_asset_reference s WHERE s.asset_id = a.id)
+        OR EXISTS (SELECT 1 FROM task_outlet_asset_reference o WHERE o.asset_id = a.id)
+        OR EXISTS (SELECT 1 FROM task_inlet_asset_reference i WHERE i.asset_id = a.id)
+        OR EXISTS (SELECT 1 FROM asset_alias_asset l WHERE l.asset_id = a.id)
+    )
+ORDER BY a.id

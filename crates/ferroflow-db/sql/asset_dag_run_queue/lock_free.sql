@@ -1,0 +1,5 @@
+SELECT asset_id, target_dag_id
+FROM asset_dag_run_queue
+WHERE target_dag_id IN ({in})
+ORDER BY target_dag_id, asset_id
+{lock_skip:asset_dag_run_queue}

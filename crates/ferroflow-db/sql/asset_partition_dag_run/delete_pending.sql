@@ -1,0 +1,1 @@
+DELETE FROM asset_partition_dag_run WHERE id IN ({in}) AND created_dag_run_id IS NULL

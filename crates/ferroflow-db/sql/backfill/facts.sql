@@ -1,0 +1,3 @@
+SELECT id, is_paused, completed_at, max_active_runs
+FROM backfill
+WHERE id IN ({in})

@@ -1,0 +1,5 @@
+SELECT id, is_paused, completed_at, max_active_runs
+FROM backfill
+WHERE id IN ({in})
+ORDER BY id
+{lock_skip:backfill}

@@ -1,0 +1,2 @@
+UPDATE callback SET state = ?, data = ?, trigger_id = ?, output = ?
+WHERE id = ? AND (state = ? OR (state IS NULL AND ? IS NULL))

@@ -1,0 +1,7 @@
+SELECT next_dagrun_create_after AS due
+FROM dag
+WHERE next_dagrun_create_after > ?
+    AND NOT is_paused AND NOT is_stale AND NOT COALESCE(has_import_errors, false)
+    AND NOT exceeds_max_non_backfill
+ORDER BY next_dagrun_create_after
+LIMIT 1

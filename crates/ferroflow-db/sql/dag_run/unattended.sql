@@ -1,0 +1,13 @@
+-- A job that is gone has no row, or one that tells its end, or no heartbeat. Official schedulers share every run.
+SELECT dag_run.id, dag_run.dag_id, dag_run.run_id
+FROM dag_run
+JOIN dag ON dag.dag_id = dag_run.dag_id
+LEFT JOIN job ON job.id = dag_run.scheduled_by_job_id
+WHERE dag_run.state = 'running' AND dag_run.run_after <= ? AND dag.is_paused = ? AND dag.is_stale = ?
+    AND (
+        job.id IS NULL OR job.state <> 'running' OR job.executor_class IS NULL OR job.executor_class <> ?
+        OR job.latest_heartbeat < ? OR dag_run.last_scheduling_decision IS NULL
+        OR dag_run.last_scheduling_decision < ?
+    )
+ORDER BY dag_run.last_scheduling_decision IS NOT NULL, dag_run.last_scheduling_decision, dag_run.run_after
+LIMIT ?

@@ -1,0 +1,1 @@
+SELECT dag_id, warning_type, message FROM dag_warning WHERE warning_type = ?

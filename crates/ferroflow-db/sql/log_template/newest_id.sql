@@ -1,0 +1,1 @@
+SELECT MAX(id) AS id FROM log_template

@@ -1,0 +1,1 @@
+DELETE FROM partitioned_asset_key_log WHERE asset_partition_dag_run_id IN ({in})

@@ -1,0 +1,1 @@
+SELECT id FROM slot_pool LIMIT 1

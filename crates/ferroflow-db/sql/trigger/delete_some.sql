@@ -1,0 +1,1 @@
+DELETE FROM {name:trigger} WHERE id IN ({in})

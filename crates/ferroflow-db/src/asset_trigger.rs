@@ -1,0 +1,90 @@
+//! Runs that assets ask for: what waits in `asset_dag_run_queue`, and which events a run consumes.
+
+use ferroflow_model::runs::events::EventWindow;
+use jiff::Timestamp;
+
+use crate::asset::BATCH;
+use crate::bind::binds;
+use crate::dag_run_creation::padded_rows;
+use crate::error::Error;
+use crate::row::Row;
+use crate::statement::sql;
+use crate::tx::Tx;
+
+/// An asset that has changed since a DAG last ran for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueuedAsset {
+    /// The asset,
+    pub asset_id: i64,
+    /// its name
+    pub name: String,
+    /// and its URI.
+    pub uri: String,
+    /// The DAG.
+    pub dag_id: String,
+    /// When it was queued: at the first event that no run has consumed.
+    pub created_at: Timestamp,
+    /// Whether the row of the DAG has a condition on assets.
+    pub has_expression: bool,
+}
+
+/// All that waits.
+pub async fn queued(tx: &mut Tx) -> Result<Vec<QueuedAsset>, Error> {
+    let rows = tx.fetch_all(sql!("asset_dag_run_queue/all"), Vec::new()).await?;
+    rows.iter().map(queued_asset).collect()
+}
+
+/// Locks what waits for some DAGs and is locked by nobody else, and tells what it is.
+pub async fn lock_queued(tx: &mut Tx, dag_ids: &[&str]) -> Result<Vec<QueuedAsset>, Error> {
+    let list = dag_ids.iter().copied().collect();
+    let rows = tx.fetch_all(sql!("asset_dag_run_queue/lock_free"), vec![list]).await?;
+    let locked = rows
+        .iter()
+        .map(|row| Ok((row.get("asset_id")?, row.get("target_dag_id")?)))
+        .collect::<Result<Vec<(i64, String)>, Error>>()?;
+    if locked.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Names are read apart: MariaDB would lock what is joined.
+    let list = dag_ids.iter().copied().collect();
+    let rows = tx.fetch_all(sql!("asset_dag_run_queue/of_dags"), vec![list]).await?;
+    let mut queued = rows.iter().map(queued_asset).collect::<Result<Vec<QueuedAsset>, Error>>()?;
+    queued.retain(|one| {
+        locked.iter().any(|(asset_id, dag_id)| *asset_id == one.asset_id && *dag_id == one.dag_id)
+    });
+    Ok(queued)
+}
+
+/// Takes assets, each with its DAG, out of the queue: exactly these. What comes meanwhile stays.
+pub async fn unqueue(tx: &mut Tx, queued: &[(i64, &str)]) -> Result<(), Error> {
+    for queued in queued.chunks(BATCH) {
+        let tuples = padded_rows(queued.iter().map(|(asset_id, dag_id)| binds![*asset_id, *dag_id]));
+        tx.execute(sql!("asset_dag_run_queue/delete_many"), vec![tuples]).await?;
+    }
+    Ok(())
+}
+
+/// Since when a DAG waits for its assets.
+pub async fn waits_since(tx: &mut Tx, dag_id: &str) -> Result<Option<Timestamp>, Error> {
+    let row = tx.fetch_optional(sql!("dag_schedule_asset_reference/waits_since"), binds![dag_id]).await?;
+    row.map_or(Ok(None), |row| row.optional("since"))
+}
+
+/// Ties the events of a window to a run of the DAG that waits for them, and says how many these are.
+pub async fn consume(tx: &mut Tx, dag_run_id: i64, dag_id: &str, window: EventWindow) -> Result<u64, Error> {
+    let EventWindow { after, up_to } = window;
+    let binds =
+        binds![dag_run_id, dag_id, up_to, after.is_none(), after, dag_id, up_to, after.is_none(), after,];
+    tx.execute(sql!("dagrun_asset_event/consume_window"), binds).await
+}
+
+fn queued_asset(row: &Row) -> Result<QueuedAsset, Error> {
+    Ok(QueuedAsset {
+        asset_id: row.get("asset_id")?,
+        name: row.get("name")?,
+        uri: row.get("uri")?,
+        dag_id: row.get("target_dag_id")?,
+        created_at: row.get("created_at")?,
+        has_expression: row.get("has_expression")?,
+    })
+}

@@ -1,0 +1,103 @@
+//! `dag_run`: what a scheduler asks about the runs that it looks after, and about those that nobody does.
+//!
+//! Which scheduler looks after a run is in `scheduled_by_job_id`, as Airflow writes it. It only keeps schedulers from
+//! doing the same work: what they may write is decided by locks and by the states that each change names.
+
+use ferroflow_model::state::RunState;
+use jiff::Timestamp;
+
+use crate::bind::{Bind, binds};
+use crate::dag_run::ClaimedRun;
+use crate::error::Error;
+use crate::row::Row;
+use crate::statement::sql;
+use crate::task_instance_step::{InstanceRow, instance};
+use crate::tx::Tx;
+
+/// How many runs one statement asks about.
+const BATCH: usize = 500;
+
+/// A run whose row is locked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockedRun {
+    /// When it was last looked at, by anybody.
+    pub last_scheduling_decision: Option<Timestamp>,
+}
+
+/// Whether a peer looks after its runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeersAlive<'a> {
+    /// What peers that look after their runs by themselves have as their `executor_class`.
+    pub executor_class: &'a str,
+    /// Peers without a heartbeat since then are gone.
+    pub heartbeat_since: Timestamp,
+    /// Runs that were not looked at since then are left behind, whoever had them.
+    pub examined_since: Timestamp,
+}
+
+/// A run that is looked after, as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttendedRun {
+    /// Its row.
+    pub id: i64,
+    /// Where it stands.
+    pub state: RunState,
+    /// Whether nothing new of its DAG may begin.
+    pub is_held: bool,
+}
+
+/// Locks a running run, unless somebody else has.
+pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<LockedRun>, Error> {
+    let row = tx.fetch_optional(sql!("dag_run/lock_to_examine"), binds![id]).await?;
+    row.map(|row| Ok(LockedRun { last_scheduling_decision: row.optional("last_scheduling_decision")? }))
+        .transpose()
+}
+
+/// The jobs of a type that look after their runs by themselves, and live.
+pub async fn living_peers(tx: &mut Tx, job_type: &str, peers: PeersAlive<'_>) -> Result<Vec<i64>, Error> {
+    let binds = binds![job_type, peers.executor_class, peers.heartbeat_since];
+    let rows = tx.fetch_all(sql!("job/living"), binds).await?;
+    rows.iter().map(|row| row.get("id")).collect()
+}
+
+/// Running runs, of DAGs that are not paused, that no living peer looks after; those first that waited longest.
+pub async fn unattended(
+    tx: &mut Tx,
+    peers: PeersAlive<'_>,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<ClaimedRun>, Error> {
+    let binds =
+        binds![now, false, false, peers.executor_class, peers.heartbeat_since, peers.examined_since, limit];
+    let rows = tx.fetch_all(sql!("dag_run/unattended"), binds).await?;
+    let run = |row: &Row| {
+        Ok(ClaimedRun { id: row.get("id")?, dag_id: row.get("dag_id")?, run_id: row.get("run_id")? })
+    };
+    rows.iter().map(run).collect()
+}
+
+/// How these runs stand.
+pub async fn states(tx: &mut Tx, ids: &[i64]) -> Result<Vec<AttendedRun>, Error> {
+    let mut found = Vec::new();
+    for ids in ids.chunks(BATCH) {
+        let rows = tx.fetch_all(sql!("dag_run/attended"), vec![ids.iter().copied().collect()]).await?;
+        for row in &rows {
+            let is_held = row.get("is_paused")? || row.get("is_stale")?;
+            found.push(AttendedRun { id: row.get("id")?, state: row.get_parsed("state")?, is_held });
+        }
+    }
+    Ok(found)
+}
+
+/// The instances of these runs that were written since then, each with the row of its run.
+pub async fn changed(tx: &mut Tx, ids: &[i64], since: Timestamp) -> Result<Vec<(i64, InstanceRow)>, Error> {
+    let mut found = Vec::new();
+    for ids in ids.chunks(BATCH) {
+        let ids: Bind = ids.iter().copied().collect();
+        let rows = tx.fetch_all(sql!("task_instance/changed"), vec![ids, since.into()]).await?;
+        for row in &rows {
+            found.push((row.get("dag_run_id")?, instance(row)?));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,127 @@
+//! Queued `dag_run`s that may start.
+
+use ferroflow_model::state::{RunType, TriggeredBy};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::asset::BATCH;
+use crate::bind::{Bind, binds};
+use crate::error::Error;
+use crate::row::Row;
+use crate::statement::sql;
+use crate::tx::Tx;
+
+/// A queued run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartableRun {
+    /// Its row.
+    pub id: i64,
+    /// The DAG.
+    pub dag_id: String,
+    /// The name of the run.
+    pub run_id: String,
+    /// The backfill that it belongs to,
+    pub backfill_id: Option<i32>,
+    /// and its place there.
+    pub sort_ordinal: Option<i32>,
+    /// From when on it may run.
+    pub run_after: Timestamp,
+    /// Why it exists.
+    pub run_type: RunType,
+    /// Which door the request came through.
+    pub triggered_by: Option<TriggeredBy>,
+    /// How often it was cleared.
+    pub clear_number: i32,
+    /// The version of the bundle, if the run is tied to one.
+    pub bundle_version: Option<String>,
+    /// The version of the DAG when the run was made.
+    pub created_dag_version_id: Option<Uuid>,
+}
+
+/// What runs of a DAG: for one of its backfills, or without one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningRuns {
+    /// The DAG.
+    pub dag_id: String,
+    /// The backfill.
+    pub backfill_id: Option<i32>,
+    /// How many runs.
+    pub count: u32,
+    /// When the last of them started.
+    pub last_started: Option<Timestamp>,
+}
+
+/// The DAGs that have queued runs.
+pub async fn waiting_dags(tx: &mut Tx) -> Result<Vec<String>, Error> {
+    let rows = tx.fetch_all(sql!("dag_run/waiting_dags"), Vec::new()).await?;
+    rows.iter().map(|row| row.get("dag_id")).collect()
+}
+
+/// What runs of some DAGs.
+pub async fn running(tx: &mut Tx, dag_ids: &[&str]) -> Result<Vec<RunningRuns>, Error> {
+    let mut found = Vec::new();
+    for ids in dag_ids.chunks(BATCH) {
+        let list = ids.iter().copied().collect();
+        for row in &tx.fetch_all(sql!("dag_run/running_by_queue"), vec![list]).await? {
+            let runs: i64 = row.get("runs")?;
+            found.push(RunningRuns {
+                dag_id: row.get("dag_id")?,
+                backfill_id: row.optional("backfill_id")?,
+                count: u32::try_from(runs).unwrap_or(u32::MAX),
+                last_started: row.optional("last_started")?,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// The queued runs of some DAGs that are first in their queues: those of each backfill, and the others. Of a queue at
+/// most `most`, and at most one more than may run at once.
+pub async fn startable(
+    tx: &mut Tx,
+    dag_ids: &[&str],
+    now: Timestamp,
+    most: i64,
+) -> Result<Vec<StartableRun>, Error> {
+    let mut found = Vec::new();
+    for ids in dag_ids.chunks(BATCH) {
+        let list: Bind = ids.iter().copied().collect();
+        for row in &tx.fetch_all(sql!("dag_run/startable"), vec![list, now.into(), most.into()]).await? {
+            found.push(startable_run(row)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Locks those of some runs that are still queued and that nobody else has locked, and tells which they are.
+pub async fn lock_queued(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
+    let rows = tx.fetch_all(sql!("dag_run/lock_queued"), vec![ids.iter().copied().collect()]).await?;
+    rows.iter().map(|row| row.get("id")).collect()
+}
+
+/// Starts queued runs, and says how many. A start that they had before is forgotten.
+pub async fn start(tx: &mut Tx, ids: &[i64], now: Timestamp) -> Result<u64, Error> {
+    tx.execute(sql!("dag_run/start"), binds_with_list(now, ids)).await
+}
+
+fn binds_with_list(now: Timestamp, ids: &[i64]) -> Vec<Bind> {
+    let mut binds = binds![now, now];
+    binds.push(ids.iter().copied().collect());
+    binds
+}
+
+fn startable_run(row: &Row) -> Result<StartableRun, Error> {
+    Ok(StartableRun {
+        id: row.get("id")?,
+        dag_id: row.get("dag_id")?,
+        run_id: row.get("run_id")?,
+        backfill_id: row.optional("backfill_id")?,
+        sort_ordinal: row.optional("sort_ordinal")?,
+        run_after: row.get("run_after")?,
+        run_type: row.get_parsed("run_type")?,
+        triggered_by: row.parsed("triggered_by")?,
+        clear_number: row.get("clear_number")?,
+        bundle_version: row.optional("bundle_version")?,
+        created_dag_version_id: row.optional("created_dag_version_id")?,
+    })
+}

@@ -1,0 +1,69 @@
+//! Deadlines that come with a run: `deadline_alert` says which, `deadline` holds them.
+
+use ferroflow_model::id;
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use crate::Json;
+use crate::bind::binds;
+use crate::error::Error;
+use crate::statement::sql;
+use crate::tx::Tx;
+
+/// What must have happened by when, as a version of a DAG says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alert {
+    /// The version.
+    pub dag_version_id: Uuid,
+    /// Its row.
+    pub id: Uuid,
+    /// From when the time is counted.
+    pub reference: Json,
+    /// How much time there is.
+    pub interval: Json,
+    /// What is called then.
+    pub callback: Json,
+}
+
+/// What some versions of DAGs say.
+pub async fn alerts(tx: &mut Tx, versions: &[Uuid]) -> Result<Vec<Alert>, Error> {
+    let rows =
+        tx.fetch_all(sql!("deadline_alert/of_versions"), vec![versions.iter().copied().collect()]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Alert {
+                dag_version_id: row.get("dag_version_id")?,
+                id: row.get("id")?,
+                reference: row.get("reference")?,
+                interval: row.get("interval")?,
+                callback: row.get("callback_def")?,
+            })
+        })
+        .collect()
+}
+
+/// How long the latest successful runs of a DAG took: at most so many.
+pub async fn past_durations(tx: &mut Tx, dag_id: &str, most: u32) -> Result<Vec<SignedDuration>, Error> {
+    let rows = tx.fetch_all(sql!("dag_run/past_successes"), binds![dag_id, i64::from(most)]).await?;
+    rows.iter()
+        .map(|row| {
+            let (start, end): (Timestamp, Timestamp) = (row.get("start_date")?, row.get("end_date")?);
+            Ok(end.duration_since(start))
+        })
+        .collect()
+}
+
+/// Adds a deadline to a run. Its callback is there already.
+pub async fn insert(
+    tx: &mut Tx,
+    dag_run_id: i64,
+    alert_id: Uuid,
+    callback_id: Uuid,
+    deadline: Timestamp,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let id = id::new_v7(now, rand::random());
+    let binds = binds![id, now, now, dag_run_id, deadline, false, callback_id, alert_id];
+    tx.execute(sql!("deadline/insert"), binds).await?;
+    Ok(())
+}

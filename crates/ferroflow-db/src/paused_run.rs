@@ -1,0 +1,19 @@
+//! `dag_run`: running runs of DAGs that are paused.
+
+use crate::bind::binds;
+use crate::dag_run::ClaimedRun;
+use crate::error::Error;
+use crate::row::Row;
+use crate::statement::sql;
+use crate::tx::Tx;
+
+/// Running runs of paused DAGs of which a task instance has changed since a scheduler last looked at them, by the id of
+/// their row and after one, as many as asked for. They are not locked.
+pub async fn changed(tx: &mut Tx, after: i64, limit: u32) -> Result<Vec<ClaimedRun>, Error> {
+    let rows = tx.fetch_all(sql!("dag_run/paused_changed"), binds![true, after, i64::from(limit)]).await?;
+    rows.iter().map(run).collect()
+}
+
+fn run(row: &Row) -> Result<ClaimedRun, Error> {
+    Ok(ClaimedRun { id: row.get("id")?, dag_id: row.get("dag_id")?, run_id: row.get("run_id")? })
+}
