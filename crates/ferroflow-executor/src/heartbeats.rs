@@ -39,16 +39,27 @@ pub(crate) struct Ticket(u64);
 struct Entry {
     id: Uuid,
     orders: watch::Sender<Option<EndOrder>>,
-    /// Its process, while it is to be told of.
-    beating: Option<Beating>,
+    stage: Stage,
 }
 
+/// How far one has come. Whether its row says that it runs means something only while it should say so: one that has
+/// told its state is not unwanted because its row tells that state, and whoever looked at that moment cannot know better.
 #[derive(Debug)]
+enum Stage {
+    /// Its process is not told yet what to run.
+    Starting,
+    /// Its row says that it runs.
+    Running(Beating),
+    /// Its state is on its way to its row. Somebody may have turned it away since.
+    Telling { beating: Beating, is_unwanted: bool },
+    /// Its row says what became of it.
+    Settled,
+}
+
+#[derive(Clone, Copy, Debug)]
 struct Beating {
     pid: i32,
     last: Stopwatch,
-    /// Whether its state is on its way to its row.
-    is_telling: bool,
 }
 
 impl Running {
@@ -56,7 +67,7 @@ impl Running {
     pub(crate) fn add(&self, id: Uuid) -> (Ticket, watch::Receiver<Option<EndOrder>>) {
         let (orders, receiver) = watch::channel(None);
         let ticket = Ticket(self.next.fetch_add(1, Ordering::Relaxed));
-        self.lock().insert(ticket, Entry { id, orders, beating: None });
+        self.lock().insert(ticket, Entry { id, orders, stage: Stage::Starting });
         (ticket, receiver)
     }
 
@@ -71,27 +82,38 @@ impl Running {
     /// It runs as this process, and its row says so since now.
     pub(crate) fn started(&self, ticket: Ticket, pid: i32) {
         if let Some(entry) = self.lock().get_mut(&ticket) {
-            entry.beating = Some(Beating { pid, last: Stopwatch::start(), is_telling: false });
+            entry.stage = Stage::Running(Beating { pid, last: Stopwatch::start() });
         }
     }
 
-    /// It tells its state. Whether its row still says that it runs tells nothing now.
+    /// It tells its state, or could not. Nobody turns it away in between.
     pub(crate) fn tells(&self, ticket: Ticket, is_telling: bool) {
-        if let Some(beating) = self.lock().get_mut(&ticket).and_then(|entry| entry.beating.as_mut()) {
-            beating.is_telling = is_telling;
+        let mut running = self.lock();
+        let Some(entry) = running.get_mut(&ticket) else { return };
+        match entry.stage {
+            Stage::Running(beating) if is_telling => {
+                entry.stage = Stage::Telling { beating, is_unwanted: false };
+            }
+            Stage::Telling { beating, is_unwanted } if !is_telling => {
+                entry.stage = Stage::Running(beating);
+                if is_unwanted {
+                    entry.order(EndOrder::Unwanted);
+                }
+            }
+            _ => {}
         }
     }
 
     /// Its row does not say any more that it runs.
     pub(crate) fn settled(&self, ticket: Ticket) {
         if let Some(entry) = self.lock().get_mut(&ticket) {
-            entry.beating = None;
+            entry.stage = Stage::Settled;
         }
     }
 
-    /// Tells it to end, unless it was told already.
-    pub(crate) fn order(&self, id: Uuid, order: EndOrder) {
-        self.lock().values().filter(|entry| entry.id == id).for_each(|entry| entry.order(order));
+    /// Tells it to end because it is not wanted any more. What has told its state may finish.
+    pub(crate) fn turn_away(&self, id: Uuid) {
+        self.lock().values_mut().filter(|entry| entry.id == id).for_each(Entry::turn_away);
     }
 
     /// Tells all of them to end.
@@ -99,21 +121,19 @@ impl Running {
         self.lock().values().for_each(|entry| entry.order(order));
     }
 
-    /// Tells it to end because its row does not say any more that it runs, unless it has told its state meanwhile.
-    fn turn_away(&self, ticket: Ticket) {
-        if let Some(entry) = self.lock().get(&ticket)
-            && entry.beating.as_ref().is_some_and(|beating| !beating.is_telling)
-        {
-            entry.order(EndOrder::Unwanted);
+    /// The same because its row does not say any more that it runs.
+    fn turn_away_stay(&self, ticket: Ticket) {
+        if let Some(entry) = self.lock().get_mut(&ticket) {
+            entry.turn_away();
         }
     }
 
     /// Those whose rows say that they run.
     fn beating(&self) -> Vec<(Ticket, Uuid, i32)> {
         let running = self.lock();
-        let beating = running.iter().filter_map(|(ticket, entry)| {
-            let beating = entry.beating.as_ref().filter(|beating| !beating.is_telling)?;
-            Some((*ticket, entry.id, beating.pid))
+        let beating = running.iter().filter_map(|(ticket, entry)| match entry.stage {
+            Stage::Running(beating) => Some((*ticket, entry.id, beating.pid)),
+            _ => None,
         });
         beating.collect()
     }
@@ -121,7 +141,7 @@ impl Running {
     fn heard(&self, beating: &[(Ticket, Uuid, i32)]) {
         let mut running = self.lock();
         for (ticket, ..) in beating {
-            if let Some(beating) = running.get_mut(ticket).and_then(|entry| entry.beating.as_mut()) {
+            if let Some(beating) = running.get_mut(ticket).and_then(Entry::beating) {
                 beating.last = Stopwatch::start();
             }
         }
@@ -129,8 +149,8 @@ impl Running {
 
     /// Tells those to end of which nobody has heard for so long that they may be taken for dead.
     fn give_up(&self, limit: Duration) {
-        for entry in self.lock().values() {
-            if entry.beating.as_ref().is_some_and(|beating| beating.last.elapsed() >= limit) {
+        for entry in self.lock().values_mut() {
+            if entry.beating().is_some_and(|beating| beating.last.elapsed() >= limit) {
                 entry.order(EndOrder::HeartbeatsFailed);
             }
         }
@@ -142,6 +162,23 @@ impl Running {
 }
 
 impl Entry {
+    /// Its process, while its row says that it runs.
+    fn beating(&mut self) -> Option<&mut Beating> {
+        match &mut self.stage {
+            Stage::Running(beating) | Stage::Telling { beating, .. } => Some(beating),
+            Stage::Starting | Stage::Settled => None,
+        }
+    }
+
+    fn turn_away(&mut self) {
+        match &mut self.stage {
+            Stage::Starting | Stage::Running(_) => self.order(EndOrder::Unwanted),
+            Stage::Telling { is_unwanted, .. } => *is_unwanted = true,
+            Stage::Settled => {}
+        }
+    }
+
+    /// Tells it to end, unless it was told already.
     fn order(&self, order: EndOrder) {
         self.orders.send_if_modified(|given| {
             let is_first = given.is_none();
@@ -172,7 +209,7 @@ pub(crate) async fn look_after(supervision: &Supervision, running: &Running) {
                 for (id, refusal) in refused {
                     tracing::debug!(%id, "a task is not to run any more: {}", chain(&refusal));
                     let tickets = beating.iter().filter(|(_, beating, _)| *beating == id);
-                    tickets.for_each(|(ticket, ..)| running.turn_away(*ticket));
+                    tickets.for_each(|(ticket, ..)| running.turn_away_stay(*ticket));
                 }
             }
             Ok(Err(refusal)) => tracing::warn!("heartbeats of tasks fail: {}", chain(&refusal)),
@@ -223,17 +260,43 @@ mod tests {
     fn who_has_told_its_state_is_not_turned_away() {
         let running = Running::default();
         let id = Uuid::from_u128(1);
-        let ((telling, telling_orders), (silent, silent_orders)) = (running.add(id), running.add(id));
-        for ticket in [telling, silent] {
+        let ((told, told_orders), (silent, silent_orders)) = (running.add(id), running.add(id));
+        for ticket in [told, silent] {
             running.started(ticket, 7);
         }
-        running.tells(telling, true);
+        running.tells(told, true);
         assert_eq!(running.beating(), [(silent, id, 7)]);
-        for ticket in [telling, silent] {
-            running.turn_away(ticket);
+        for ticket in [told, silent] {
+            running.turn_away_stay(ticket);
         }
-        assert_eq!((*telling_orders.borrow(), *silent_orders.borrow()), (None, Some(EndOrder::Unwanted)));
-        running.remove(telling);
+        assert_eq!((*told_orders.borrow(), *silent_orders.borrow()), (None, Some(EndOrder::Unwanted)));
+        running.settled(told);
+        running.turn_away(id);
+        assert_eq!(*told_orders.borrow(), None, "what follows its end is not cut short");
+        running.order_all(EndOrder::Shutdown);
+        assert_eq!(*told_orders.borrow(), Some(EndOrder::Shutdown), "but by other orders");
+        running.remove(told);
         assert_eq!(running.len(), 1, "a stay ends by itself");
+    }
+
+    #[test]
+    fn who_is_turned_away_while_it_tells_its_state_goes_if_it_could_not() {
+        let running = Running::default();
+        let id = Uuid::from_u128(1);
+        let (ticket, orders) = running.add(id);
+        running.started(ticket, 7);
+        running.tells(ticket, true);
+        running.turn_away(id);
+        assert_eq!(*orders.borrow(), None);
+        running.tells(ticket, false);
+        assert_eq!(*orders.borrow(), Some(EndOrder::Unwanted));
+    }
+
+    #[test]
+    fn who_has_not_begun_is_turned_away() {
+        let running = Running::default();
+        let (_, orders) = running.add(Uuid::from_u128(1));
+        running.turn_away(Uuid::from_u128(1));
+        assert_eq!(*orders.borrow(), Some(EndOrder::Unwanted));
     }
 }

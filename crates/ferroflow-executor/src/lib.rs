@@ -8,6 +8,7 @@ mod executor;
 mod heartbeats;
 mod local;
 mod orphans;
+mod spares;
 mod supervise;
 mod task_log;
 mod templates;

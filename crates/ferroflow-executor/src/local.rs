@@ -13,7 +13,8 @@ use crate::supervise::{Supervised, Supervision, Watcher};
 use crate::{Event, Executor, Happening, Workload, WorkloadInstance};
 
 /// Runs each task instance in a process of its own, as many at a time as it has slots. While nothing runs, there is
-/// no process but Python's fork server.
+/// no process but Python's fork server. (Where tasks come one after the other, one process more waits for the next of
+/// them, for a moment.)
 ///
 /// Dropping it kills what runs; [`shut_down`](Self::shut_down) also puts down what became of it.
 pub struct LocalExecutor {
@@ -39,6 +40,7 @@ impl LocalExecutor {
 
     /// Tells all tasks to end, waits for that, and puts down what became of them.
     pub async fn shut_down(&mut self) {
+        self.supervision.make_no_spares();
         self.running.order_all(EndOrder::Shutdown);
         while self.supervisors.join_next().await.is_some() {}
     }
@@ -78,7 +80,7 @@ impl Executor for LocalExecutor {
     }
 
     fn terminate(&mut self, id: Uuid) {
-        self.running.order(id, EndOrder::Unwanted);
+        self.running.turn_away(id);
     }
 }
 

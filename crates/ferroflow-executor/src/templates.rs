@@ -12,8 +12,10 @@ use ferroflow_python::{Child, ChildLimits, Entry, Error, ForkServer, Sink, Strea
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
 use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
 
 use crate::Workload;
+use crate::spares::Spare;
 
 /// How long an import may take where the configuration sets no limit.
 const WITHOUT_LIMIT: Duration = Duration::from_hours(1);
@@ -29,6 +31,46 @@ pub(crate) struct Templates {
     most: usize,
     timeout: Duration,
     kept: Mutex<Kept>,
+    /// Of the fork server.
+    spare: Spare,
+    closed: CancellationToken,
+}
+
+/// Where the process of a task was forked from, and that of the next may be.
+#[derive(Clone)]
+pub(crate) struct Origin {
+    source: Source,
+    spare: Spare,
+}
+
+#[derive(Clone)]
+enum Source {
+    ForkServer(ForkServer),
+    Template(Template),
+}
+
+impl Origin {
+    /// To be called when a task from here has been told what to run.
+    pub(crate) fn begun(&self) {
+        let source = self.source.clone();
+        self.spare.replace(|sink| async move { source.fork(&sink).await });
+    }
+
+    async fn fork(&self, sink: &Arc<dyn Sink>) -> Result<Child, Error> {
+        match self.spare.take(sink).await {
+            Some(child) => Ok(child),
+            None => self.source.fork(sink).await,
+        }
+    }
+}
+
+impl Source {
+    async fn fork(&self, sink: &Arc<dyn Sink>) -> Result<Child, Error> {
+        match self {
+            Self::ForkServer(python) => python.fork(Entry::Task, ChildLimits::default(), sink).await,
+            Self::Template(template) => template.fork_task(sink).await,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -40,7 +82,7 @@ struct Kept {
 /// A file, and when it was last used.
 struct Entrance {
     /// Nothing, if the file is not fit to be kept.
-    template: Arc<OnceCell<Option<Template>>>,
+    template: Arc<OnceCell<Option<(Template, Spare)>>>,
     age: Stopwatch,
     last_use: u64,
 }
@@ -50,7 +92,7 @@ impl Entrance {
         match self.template.get() {
             // It is being made.
             None => true,
-            Some(Some(template)) => template.is_current(),
+            Some(Some((template, _))) => template.is_current(),
             Some(None) => self.age.elapsed() < SECOND_LOOK,
         }
     }
@@ -59,11 +101,19 @@ impl Entrance {
 impl Templates {
     /// As the configuration says.
     pub(crate) fn of(settings: &Settings) -> Self {
+        let closed = CancellationToken::new();
         Self {
             most: usize::try_from(settings.ferroflow.task_templates).unwrap_or(usize::MAX),
             timeout: settings.core.dagbag_import_timeout.unwrap_or(WITHOUT_LIMIT),
             kept: Mutex::default(),
+            spare: Spare::new(closed.clone()),
+            closed,
         }
+    }
+
+    /// No process waits for a task from now on.
+    pub(crate) fn close(&self) {
+        self.closed.cancel();
     }
 
     /// Forks the process of a task, from where its file is imported already if that may be.
@@ -72,7 +122,7 @@ impl Templates {
         python: &ForkServer,
         workload: &Workload,
         sink: &Arc<dyn Sink>,
-    ) -> Result<Child, Error> {
+    ) -> Result<(Child, Origin), Error> {
         for _ in 1..ATTEMPTS {
             match self.try_to_fork(python, workload, sink).await {
                 Err(Error::Lost) => {
@@ -89,19 +139,21 @@ impl Templates {
         python: &ForkServer,
         workload: &Workload,
         sink: &Arc<dyn Sink>,
-    ) -> Result<Child, Error> {
+    ) -> Result<(Child, Origin), Error> {
         if self.most > 0
-            && let Some(template) = self.template(python, workload).await
+            && let Some((template, spare)) = self.template(python, workload).await
         {
-            match template.fork_task(sink).await {
-                Ok(child) => return Ok(child),
+            let origin = Origin { source: Source::Template(template), spare };
+            match origin.fork(sink).await {
+                Ok(child) => return Ok((child, origin)),
                 Err(error) => tracing::warn!("a task is not forked from its template: {}", chain(&error)),
             }
         }
-        python.fork(Entry::Task, ChildLimits::default(), sink).await
+        let origin = Origin { source: Source::ForkServer(python.clone()), spare: self.spare.clone() };
+        Ok((origin.fork(sink).await?, origin))
     }
 
-    async fn template(&self, python: &ForkServer, workload: &Workload) -> Option<Template> {
+    async fn template(&self, python: &ForkServer, workload: &Workload) -> Option<(Template, Spare)> {
         let file = TemplateFile {
             bundle: workload.bundle_info.name.clone(),
             version: workload.bundle_info.version.clone(),
@@ -111,10 +163,10 @@ impl Templates {
         cell.get_or_init(|| self.make(python, &file)).await.clone()
     }
 
-    async fn make(&self, python: &ForkServer, file: &TemplateFile) -> Option<Template> {
+    async fn make(&self, python: &ForkServer, file: &TemplateFile) -> Option<(Template, Spare)> {
         let sink: Arc<dyn Sink> = Arc::new(ImportLog(file.path.clone()));
         match python.template(file, self.timeout, &sink).await {
-            Ok(template) => Some(template),
+            Ok(template) => Some((template, Spare::new(self.closed.clone()))),
             Err(error) => {
                 tracing::info!(file = file.path, "tasks import their file themselves: {}", chain(&error));
                 None
@@ -123,7 +175,7 @@ impl Templates {
     }
 
     /// The place of a file, which may be new. What was used least recently makes room.
-    fn entrance(&self, file: &TemplateFile) -> Arc<OnceCell<Option<Template>>> {
+    fn entrance(&self, file: &TemplateFile) -> Arc<OnceCell<Option<(Template, Spare)>>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.uses += 1;
         let now = kept.uses;

@@ -7,14 +7,17 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, pidfd_send_signal};
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 
-use crate::connection::{Connection, Fate};
+use crate::Result;
+use crate::children::Fate;
+use crate::connection::Connection;
 use crate::output::{Capture, Sink, Stream};
-use crate::{Error, Result};
 
 /// How long the end of a killed child may take to be told before the fork server is taken for dead.
 const LAST_WORD: Duration = Duration::from_secs(10);
@@ -139,6 +142,15 @@ impl Child {
         self.channel.take()
     }
 
+    /// Whether its end of the channel is closed: it has ended, even if that was not told yet. Nothing can be said of
+    /// one whose channel was taken.
+    pub fn has_hung_up(&self) -> bool {
+        let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        self.channel.as_ref().is_some_and(|channel| {
+            recv(channel, &mut [0; 1], peek).map_or_else(|errno| errno != Errno::AGAIN, |(read, _)| read == 0)
+        })
+    }
+
     /// The last lines that it printed on standard output and error.
     pub fn tail(&self) -> String {
         self.capture.tail().text()
@@ -160,7 +172,7 @@ impl Child {
                     max_rss: report.max_rss,
                 },
             }),
-            Fate::Lives | Fate::Lost => Err(Error::Lost),
+            Fate::Lives | Fate::Lost => Err(self.connection.loss()),
         }
     }
 

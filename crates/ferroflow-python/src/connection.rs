@@ -1,12 +1,11 @@
 //! One run of the fork server: its process, its control socket, and the children that it reports on.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ferroflow_telemetry::clock::Stopwatch;
@@ -16,7 +15,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
 use crate::child::Child;
-use crate::control::{ControlSocket, ExitReport, Order, Ready, Report};
+use crate::children::{Children, Fate, Waiting};
+use crate::control::{ControlSocket, Order, Ready, Report};
 use crate::output::{Capture, Sink, Stream, Tail};
 use crate::{Error, Result, sources, strays};
 
@@ -48,14 +48,6 @@ impl ForkServerOptions {
     }
 }
 
-/// What a child came to.
-#[derive(Clone, Debug)]
-pub(crate) enum Fate {
-    Lives,
-    Ended(ExitReport),
-    Lost,
-}
-
 /// A fork server that runs, or did.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -69,15 +61,7 @@ pub(crate) struct Connection {
     tail: Tail,
     age: Stopwatch,
     sdk_version: String,
-}
-
-#[derive(Debug, Default)]
-struct Children(Mutex<HashMap<u64, Waiting>>);
-
-#[derive(Debug)]
-struct Waiting {
-    forked: Option<oneshot::Sender<Result<(i32, OwnedFd)>>>,
-    fate: watch::Sender<Fate>,
+    is_template: bool,
 }
 
 /// A child that was just forked.
@@ -133,6 +117,7 @@ impl Connection {
             tail,
             age,
             sdk_version: ready.sdk,
+            is_template: false,
         })
     }
 
@@ -158,6 +143,7 @@ impl Connection {
             tail: Tail::default(),
             age: Stopwatch::start(),
             sdk_version: self.sdk_version.clone(),
+            is_template: true,
         })
     }
 
@@ -169,6 +155,11 @@ impl Connection {
     /// Whether the fork server is gone.
     pub(crate) fn is_lost(&self) -> bool {
         *self.lost.borrow()
+    }
+
+    /// What its death is called.
+    pub(crate) fn loss(&self) -> Error {
+        if self.is_template { Error::TemplateLost } else { Error::Lost }
     }
 
     /// What it printed last.
@@ -200,17 +191,17 @@ impl Connection {
         if self.socket.send(&order, ends).await.is_err() {
             self.give_up();
             self.lost().await;
-            return Err(Error::Lost);
+            return Err(self.loss());
         }
         match tokio::time::timeout(ANSWER, answer).await {
             Ok(Ok(Ok((pid, pidfd)))) => Ok(Forked { id, pid, pidfd, fate }),
             Ok(Ok(Err(error))) => Err(error),
-            Ok(Err(_)) => Err(Error::Lost),
+            Ok(Err(_)) => Err(self.loss()),
             Err(_) => {
                 tracing::warn!("Python's fork server does not answer; it is killed");
                 self.give_up();
                 self.lost().await;
-                Err(Error::Lost)
+                Err(self.loss())
             }
         }
     }
@@ -244,45 +235,6 @@ impl Drop for Connection {
     fn drop(&mut self) {
         // The socket goes with the pump; the fork server sees that, kills its children and ends.
         self.pump.abort();
-    }
-}
-
-impl Children {
-    fn insert(&self, id: u64, waiting: Waiting) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, waiting);
-    }
-
-    fn apply(&self, report: Report, descriptors: Vec<OwnedFd>) {
-        let mut children = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match report {
-            Report::Ready { .. } | Report::TemplateReady { .. } | Report::Unfit { .. } => {}
-            Report::Forked { forked, pid } => {
-                let answer = children.get_mut(&forked).and_then(|child| child.forked.take());
-                if let (Some(answer), Some(pidfd)) = (answer, descriptors.into_iter().next()) {
-                    // Whoever asked may have gone; then nobody wants the child.
-                    if let Err(Ok((_, unwanted))) = answer.send(Ok((pid, pidfd))) {
-                        let _ = rustix::process::pidfd_send_signal(unwanted, rustix::process::Signal::KILL);
-                    }
-                }
-            }
-            Report::Refused { refused, reason } => {
-                if let Some(answer) = children.remove(&refused).and_then(|child| child.forked) {
-                    drop(answer.send(Err(Error::Refused(reason))));
-                }
-            }
-            Report::Exit(report) => {
-                if let Some(child) = children.remove(&report.exit) {
-                    child.fate.send_replace(Fate::Ended(report));
-                }
-            }
-        }
-    }
-
-    fn lose_all(&self) {
-        let children = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for child in children.into_values() {
-            child.fate.send_replace(Fate::Lost);
-        }
     }
 }
 

@@ -53,6 +53,9 @@ pub enum Error {
     /// The fork server died, and all its children with it.
     #[error("Python's fork server died, and its children with it")]
     Lost,
+    /// A template died, or the fork server with it, and all its children.
+    #[error("the process that had the DAG file imported died, and its children with it")]
+    TemplateLost,
     /// The fork server could not make a child.
     #[error("no child for user code: {0}")]
     Refused(String),

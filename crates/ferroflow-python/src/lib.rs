@@ -5,6 +5,7 @@
 
 pub mod bundles;
 mod child;
+mod children;
 mod connection;
 mod control;
 mod error;

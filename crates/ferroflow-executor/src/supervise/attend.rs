@@ -48,13 +48,13 @@ async fn until_exit(
 ) -> (Result<ChildExit, Error>, Option<EndOrder>) {
     let mut ordered = None;
     let (mut grace, mut patience): (Timer, Timer) = (None, None);
-    let (mut progress, mut telling) = (conversation.progress(), conversation.progress());
+    let mut progress = conversation.progress();
     loop {
         let order = tokio::select! {
             biased;
             exit = child.wait() => return (exit, ordered),
             () = talk.go_on(), if !talk.is_over => None,
-            order = next(&mut orders, &mut telling), if ordered.is_none() => Some(order),
+            order = next(&mut orders), if ordered.is_none() => Some(order),
             () = told(&mut progress), if patience.is_none() => {
                 patience = Some(Box::pin(sleep(overtime)));
                 None
@@ -108,22 +108,9 @@ async fn elapsed(timer: &mut Timer) {
     }
 }
 
-/// Waits for an order. A task that has told its state is not unwanted: its row only does not say any more that it runs,
-/// and whoever looked at that moment cannot know better. What it still does is not cut short by this.
-async fn next(
-    orders: &mut watch::Receiver<Option<EndOrder>>,
-    telling: &mut watch::Receiver<Progress>,
-) -> EndOrder {
-    let order = orders.wait_for(Option::is_some).await.ok().and_then(|order| *order);
-    match order {
-        Some(EndOrder::Unwanted) => {
-            let progress =
-                telling.wait_for(|progress| !progress.is_delivering).await.map(|progress| *progress);
-            match progress {
-                Ok(Progress { told: None, .. }) | Err(_) => EndOrder::Unwanted,
-                Ok(_) => std::future::pending().await,
-            }
-        }
+/// Waits for an order.
+async fn next(orders: &mut watch::Receiver<Option<EndOrder>>) -> EndOrder {
+    match orders.wait_for(Option::is_some).await.ok().and_then(|order| *order) {
         Some(order) => order,
         // Whoever could give one is gone.
         None => std::future::pending().await,
@@ -138,45 +125,12 @@ async fn told(progress: &mut watch::Receiver<Progress>) {
 }
 
 fn how(exit: &Result<ChildExit, Error>) -> Exit {
-    let Ok(exit) = exit else { return Exit::WithForkServer };
+    let exit = match exit {
+        Ok(exit) => exit,
+        Err(Error::TemplateLost) => return Exit::WithTemplate,
+        Err(_) => return Exit::WithForkServer,
+    };
     tracing::debug!(status = %exit.status, user = ?exit.usage.user, system = ?exit.usage.system,
         max_rss = exit.usage.max_rss, "the process of a task has ended");
     exit.status.code().map_or_else(|| Exit::Signal(exit.status.signal().unwrap_or(0)), Exit::Code)
-}
-
-#[cfg(test)]
-mod tests {
-    use ferroflow_model::state::TaskState;
-    use test_case::test_case;
-
-    use super::*;
-
-    #[test_case(None, false => true; "while it works")]
-    #[test_case(None, true => false; "while its state is being written")]
-    #[test_case(Some(TaskState::Success), false => false; "when its state is written")]
-    #[tokio::test]
-    async fn one_is_unwanted(told: Option<TaskState>, is_delivering: bool) -> bool {
-        let (_orders, mut orders) = watch::channel(Some(EndOrder::Unwanted));
-        let (_progress, mut progress) = watch::channel(Progress { told, is_delivering });
-        let order = timeout(Duration::ZERO, next(&mut orders, &mut progress)).await;
-        order.is_ok_and(|order| order == EndOrder::Unwanted)
-    }
-
-    #[tokio::test]
-    async fn one_that_could_not_tell_its_state_is_unwanted_then() {
-        let (_orders, mut orders) = watch::channel(Some(EndOrder::Unwanted));
-        let (progress, mut seen) = watch::channel(Progress { told: None, is_delivering: true });
-        let (order, ()) = tokio::join!(next(&mut orders, &mut seen), async {
-            progress.send_modify(|progress| progress.is_delivering = false);
-        });
-        assert_eq!(order, EndOrder::Unwanted);
-    }
-
-    #[tokio::test]
-    async fn other_orders_hold_for_one_that_has_told_its_state() {
-        let (_orders, mut orders) = watch::channel(Some(EndOrder::Shutdown));
-        let told = Some(TaskState::Success);
-        let (_progress, mut progress) = watch::channel(Progress { told, is_delivering: false });
-        assert_eq!(next(&mut orders, &mut progress).await, EndOrder::Shutdown);
-    }
 }

@@ -4,7 +4,7 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ferroflow_execution::task_instance::model::StateUpdate;
-use ferroflow_execution::{Refusal, Service, TaskRequests};
+use ferroflow_execution::{Patience, Refusal, Service, TaskRequests};
 use ferroflow_model::state::TaskState;
 use ferroflow_python::frame::{self, Frame};
 use ferroflow_python::message::{get, map};
@@ -14,10 +14,10 @@ use rmpv::Value;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 
-use super::patience::Patience;
 use super::{Supervision, Watcher};
 use crate::Workload;
 use crate::task_log::TaskLog;
+use crate::templates::Origin;
 
 /// What the official supervisor calls what it cannot make sense of.
 const NOT_UNDERSTOOD: &str = "API_SERVER_ERROR";
@@ -38,6 +38,7 @@ pub(super) struct Conversation<'a> {
     workload: &'a Workload,
     log: &'a Arc<TaskLog>,
     watcher: &'a dyn Watcher,
+    origin: Origin,
     progress: watch::Sender<Progress>,
     /// Logs of processes that the task's process has become or started.
     more_logs: Mutex<Vec<LogChannel>>,
@@ -50,6 +51,7 @@ impl<'a> Conversation<'a> {
         workload: &'a Workload,
         log: &'a Arc<TaskLog>,
         watcher: &'a dyn Watcher,
+        origin: Origin,
     ) -> Self {
         Self {
             requests: TaskRequests {
@@ -62,6 +64,7 @@ impl<'a> Conversation<'a> {
             workload,
             log,
             watcher,
+            origin,
             progress: watch::Sender::new(Progress::default()),
             more_logs: Mutex::default(),
         }
@@ -104,6 +107,7 @@ impl<'a> Conversation<'a> {
 
     async fn exchange(&self, channel: &mut UnixStream, startup: Value) -> Result<(), Error> {
         frame::write(channel, Frame { id: 0, body: startup, third: Value::Nil }).await?;
+        self.origin.begun();
         while let Some(Frame { id, body, .. }) = frame::read(channel).await? {
             let kind = get(&body, "type").and_then(Value::as_str).unwrap_or_default().to_owned();
             let answer = match kind.as_str() {

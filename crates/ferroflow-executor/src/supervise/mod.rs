@@ -6,7 +6,6 @@
 mod attend;
 mod conversation;
 mod last_word;
-mod patience;
 mod startup;
 
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use std::time::Duration;
 use ferroflow_config::Settings;
 use ferroflow_execution::task_instance::model::{EnterRunning, RunContext};
 use ferroflow_execution::{
-    BadRunIdPattern, Host, MaskRules, Masker, NoSdkVersion, Refusal, RunMaking, SdkVersion, Service,
+    BadRunIdPattern, Host, MaskRules, Masker, NoSdkVersion, Patience, Refusal, RunMaking, SdkVersion, Service,
 };
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{Conclusion, EndOrder, Ending, conclude};
@@ -28,7 +27,6 @@ use crate::Workload;
 use crate::task_log::{TaskLog, TaskLogs};
 use crate::templates::Templates;
 use conversation::Conversation;
-use patience::Patience;
 
 /// What supervisors of one process have in common.
 pub struct Supervision {
@@ -115,8 +113,8 @@ impl Supervision {
             forked = self.templates.fork(&self.python, workload, &sink) => forked.map_err(|error| chain(&error)),
             _ = order.wait_for(Option::is_some) => Err("it was told to end before it had begun".to_owned()),
         };
-        let mut child = match forked {
-            Ok(child) => child,
+        let (mut child, origin) = match forked {
+            Ok(forked) => forked,
             Err(reason) => return Supervised::NotStarted(reason),
         };
         let context = match self.start(workload, child.pid()).await {
@@ -128,12 +126,17 @@ impl Supervision {
             }
         };
         watcher.started(child.pid());
-        let conversation = Conversation::new(self, service, workload, &log, watcher);
+        let conversation = Conversation::new(self, service, workload, &log, watcher, origin);
         let startup = startup::details(workload, &context, self.sdk);
         let ending = attend::attend(&mut child, &conversation, startup, order, self.overtime()).await;
         drop(child);
         self.settle(workload, ending, &log, watcher).await;
         Supervised::Ended
+    }
+
+    /// Has no process wait for a task from now on.
+    pub(crate) fn make_no_spares(&self) {
+        self.templates.close();
     }
 
     /// Asks for leave to run. Nothing of the task has run yet, so it may be asked as often as the database needs.

@@ -14,7 +14,6 @@ When the socket is closed, ferroflow is gone: everything that was started here i
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import os
 import select
@@ -44,8 +43,7 @@ def main(control: socket.socket) -> None:
         return
     started = time.monotonic()
     facts = warm_up.warm_up()
-    gc.collect()
-    gc.freeze()
+    child.be_forked()
     threads = len(list(Path("/proc/self/task").iterdir()))
     facts |= {"seconds": time.monotonic() - started, "threads": threads, "python": sys.version.split()[0]}
     system.die_with_parent(0)

@@ -10,6 +10,10 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 
+_MADV_HUGEPAGE = 14
+_MADV_COLLAPSE = 25
+_HUGE_PAGE = 2 << 20
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -32,6 +36,27 @@ def adopt_orphans() -> None:
 def name_process(name: str) -> None:
     """Sets the short name that `ps` and `top` show (15 characters)."""
     _prctl(_PR_SET_NAME, ctypes.c_char_p(name.encode()[:15]))
+
+
+def gather_memory() -> None:
+    """Has the kernel put our memory into huge pages, of which a fork has hundreds of times less to copy.
+
+    Old kernels, and machines that are set up so, have none: then all is as it was.
+    """
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        addresses, access, _, _, _, *name = line.split(maxsplit=5)
+        if access != "rw-p" or name not in ([], ["[heap]"]):
+            continue
+        start, end = (int(address, 16) for address in addresses.split("-"))
+        start = -(-start // _HUGE_PAGE) * _HUGE_PAGE
+        end = end // _HUGE_PAGE * _HUGE_PAGE
+        if start < end and _madvise(start, end - start, _MADV_HUGEPAGE):
+            for piece in range(start, end, _HUGE_PAGE):
+                _madvise(piece, _HUGE_PAGE, _MADV_COLLAPSE)
+
+
+def _madvise(address: int, length: int, advice: int) -> bool:
+    return _libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(length), advice) == 0
 
 
 def children() -> list[int]:

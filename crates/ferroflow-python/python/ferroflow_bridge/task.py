@@ -7,25 +7,23 @@ import functools
 import json
 import os
 import signal
+import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from airflow.sdk.execution_time import comms, task_runner
 
 from ferroflow_bridge import child, native_crash
 
-if TYPE_CHECKING:
-    import socket
-
 # When memory runs out, a task goes before the fork server, with which all tasks would go.
 _KILLED_FIRST = "500"
 
 
-def main(_requests: socket.socket) -> None:
+def main(requests: socket.socket) -> None:
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(_KILLED_FIRST)
     native_crash.end_at_once()
     _tell_when_told_to_end()
+    _be_ready_before_told(requests)
     task_runner.main()
 
 
@@ -34,6 +32,23 @@ def warm_up() -> None:
     # How messages are read depends on their classes alone; working that out takes longer than a short task.
     comms.TypeAdapter = task_runner.TypeAdapter = functools.cache(comms.TypeAdapter)
     comms.TypeAdapter(comms.ToTask)
+
+
+def _be_ready_before_told(requests: socket.socket) -> None:
+    """Has the task runner wait for what to run once all is set up, and before it logs.
+
+    A process may be there before its task is. What the log says has the time of the task.
+    """
+    stats = task_runner.stats
+    initialize = stats.initialize
+
+    @functools.wraps(initialize)
+    def initialize_and_wait(*args, **kwargs):
+        stats.initialize = initialize
+        initialize(*args, **kwargs)
+        requests.recv(1, socket.MSG_PEEK)
+
+    stats.initialize = initialize_and_wait
 
 
 def _tell_when_told_to_end() -> None:

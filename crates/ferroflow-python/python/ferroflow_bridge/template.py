@@ -12,7 +12,6 @@ not fit for this: its tasks import it themselves.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sys
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING
 from airflow.dag_processing import dagbag
 from airflow.sdk.execution_time import task_runner
 
-from ferroflow_bridge import fork_server, native_crash
+from ferroflow_bridge import child, fork_server, native_crash
 
 if TYPE_CHECKING:
     import socket
@@ -38,8 +37,7 @@ def main(control: socket.socket) -> None:
     except BaseException as error:
         fork_server.send(control, {"unfit": f"{type(error).__name__}: {error}"})
         return
-    gc.collect()
-    gc.freeze()
+    child.be_forked()
     fork_server.send(control, {"ready": {"files": files}})
     fork_server.ForkServer(control).serve()
 

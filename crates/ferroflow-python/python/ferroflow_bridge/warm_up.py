@@ -74,6 +74,9 @@ def ferroflow_warm_up_asset():
 
 
 ferroflow_warm_up_asset()
+
+with DAG("ferroflow_warm_up_unscheduled", schedule=None):
+    EmptyOperator(task_id="only")
 """
 
 
@@ -85,7 +88,7 @@ def warm_up() -> dict:
     for module in child.ENTRIES.values():
         if importlib.util.find_spec(module) is not None:
             importlib.import_module(module)
-    for module in ("encodings.idna", "stringprep", "airflow.version"):
+    for module in ("encodings.idna", "stringprep", "setproctitle", "airflow.version"):
         importlib.import_module(module)
     _read_entry_points()
     # After the imports, which set up logs of their own, and before anything writes to one.
