@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use ferroflow_db::{Db, ScopedFutureExt as _, dag_run, task_instance_step};
-use ferroflow_execution::{Refusal, Service};
+use ferroflow_execution::Service;
 use ferroflow_executor::{Event, Executor, Happening};
 use ferroflow_model::readiness::{InstanceRef, RunVerdict, WhenReady};
 use ferroflow_model::state::{RunState, TaskState, is_unfinished};
@@ -16,8 +16,11 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::executors::Heard;
+use crate::harvest::{harvest, put_down};
 use crate::run::{ActiveRun, Driver, ExecutorNames, SeenInstance};
-use crate::{Error, LogPaths, workload};
+use crate::workload::{DagFile, workload};
+use crate::{Error, LogPaths};
 use limits::first_within_limits;
 
 pub use news::{End, News, Watcher};
@@ -138,11 +141,13 @@ impl<E: Executor> Drive<'_, E> {
         for row in &queued.instances {
             let Some(instance) = run.find(&row.key.task_id, row.key.map_index) else { continue };
             running.insert(row.id, Handed { instance, is_told: false });
-            match workload(run, row, self.paths) {
+            match workload(&run.row, DagFile::from(&*run.definition), row, self.paths) {
                 Ok(workload) => self.executor.submit(workload),
                 Err(error) => {
                     running.remove(&row.id);
-                    self.not_started(run, instance, row.id, &error.to_string()).await?;
+                    let reason = error.to_string();
+                    put_down(self.service, row.id, row.try_number, &reason).await?;
+                    self.tell_not_started(run, instance, &reason).await?;
                     continue;
                 }
             }
@@ -174,29 +179,19 @@ impl<E: Executor> Drive<'_, E> {
         event: Event,
     ) -> Result<(), Error> {
         let Some(Handed { instance, is_told }) = running.get(&event.id).copied() else { return Ok(()) };
-        match &event.what {
-            Happening::StateSet(_) => {
-                running.insert(event.id, Handed { instance, is_told: true });
-            }
-            Happening::Ended => {
-                running.remove(&event.id);
-                if is_told {
-                    return Ok(());
-                }
-            }
-            Happening::NotStarted(reason) => {
-                running.remove(&event.id);
-                return self.not_started(run, instance, event.id, reason).await;
-            }
+        match event.what {
+            Happening::StateSet(_) => _ = running.insert(event.id, Handed { instance, is_told: true }),
+            Happening::Ended | Happening::NotStarted(_) => _ = running.remove(&event.id),
+        }
+        let heard = Heard { event, is_told, is_still_known: false };
+        let met = harvest(self.db, self.service, self.driver.job_id, &heard).await?;
+        if !met.is_news() {
+            return Ok(());
+        }
+        if let Happening::NotStarted(reason) = &heard.event.what {
+            return self.tell_not_started(run, instance, reason).await;
         }
         run.refresh(self.db, self.driver, &[instance], clock::now()).await?;
-        let Some(seen) = run.seen(instance) else { return Ok(()) };
-        // Nobody works on it any more, so nobody else will end it.
-        let is_left_behind = seen.id == event.id
-            && matches!(seen.state, Some(TaskState::Queued | TaskState::Running | TaskState::Restarting));
-        if is_left_behind {
-            self.put_down(run, &seen, "The executor does not know what became of it.").await?;
-        }
         self.tell_end(run, instance);
         Ok(())
     }
@@ -227,38 +222,17 @@ impl<E: Executor> Drive<'_, E> {
         Ok(())
     }
 
-    async fn not_started(
+    async fn tell_not_started(
         &mut self,
         run: &mut ActiveRun,
         instance: InstanceRef,
-        id: Uuid,
         reason: &str,
     ) -> Result<(), Error> {
         run.refresh(self.db, self.driver, &[instance], clock::now()).await?;
-        let Some(seen) = run.seen(instance) else { return Ok(()) };
-        // Somebody else may have taken it in the meantime, which is why it was not started.
-        if seen.id == id && seen.state == Some(TaskState::Queued) {
-            self.put_down(run, &seen, reason).await?;
-        }
         if let Some(seen) = run.seen(instance) {
             self.watcher.hear(&News::NotStarted(&seen, reason));
         }
         Ok(())
-    }
-
-    /// An instance has failed without a word, and is tried again if it may be.
-    async fn put_down(
-        &mut self,
-        run: &mut ActiveRun,
-        seen: &SeenInstance,
-        reason: &str,
-    ) -> Result<(), Error> {
-        match self.service.ended_without_a_word(seen.id, seen.try_number, reason).await {
-            Ok(_) => {}
-            Err(Refusal::Database(error)) => return Err(error.into()),
-            Err(refusal) => tracing::warn!(id = %seen.id, "a task instance is left as it is: {refusal}"),
-        }
-        run.refresh(self.db, self.driver, &[seen.reference], clock::now()).await
     }
 
     /// Ends an instance on behalf of whoever should have done so.

@@ -21,6 +21,9 @@ pub enum Error {
     /// A timetable that somebody wrote in Python has no answer.
     #[error(transparent)]
     Timetable(#[from] ferroflow_python::timetables::TimetableError),
+    /// The configuration allows names of runs by what is no pattern.
+    #[error(transparent)]
+    BadRunIdPattern(#[from] ferroflow_execution::BadRunIdPattern),
     /// There is no such run.
     #[error("DAG {dag_id} has no run {run_id}")]
     NoRun {

@@ -2,17 +2,35 @@
 //!
 //! Every step gathers rows, asks one pure function of `ferroflow-model`, and writes the answer in one transaction.
 
+pub mod attended;
+pub mod chores;
+mod context;
+pub mod create_runs;
+pub mod cycle;
+mod definitions;
+pub mod dispatch;
 pub mod drive;
 mod error;
+pub mod examine_runs;
+pub mod executors;
+pub mod harvest;
+mod housekeeping;
+pub mod job;
 mod log_path;
+pub mod look_around;
 pub mod manual_run;
+pub mod queue_tasks;
 pub mod run;
 mod run_name;
+pub mod scheduler;
 pub mod single;
+pub mod start_runs;
 mod workload;
 
+pub use context::Context;
+pub use definitions::Definitions;
 pub use error::Error;
 pub use ferroflow_execution::create_run;
 pub use log_path::{LogPaths, TemplateError};
 pub use run_name::manual_run_id;
-pub use workload::workload;
+pub use workload::{DagFile, workload};

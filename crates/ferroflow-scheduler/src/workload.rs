@@ -1,25 +1,47 @@
 //! What an executor is told about a queued task instance.
 
+use ferroflow_db::dag_run::DagRun;
+use ferroflow_db::dag_run_query::RunWithDag;
 use ferroflow_db::task_instance::TaskInstance;
 use ferroflow_executor::{Bundle, Workload, WorkloadInstance};
 
 use crate::log_path::{LogPaths, TemplateError};
-use crate::run::ActiveRun;
+use crate::run::Definition;
+
+/// Where the file of a DAG is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DagFile<'a> {
+    /// Its bundle.
+    pub bundle_name: &'a str,
+    /// Its path within the bundle.
+    pub relative_fileloc: &'a str,
+}
+
+impl<'a> From<&'a Definition> for DagFile<'a> {
+    fn from(definition: &'a Definition) -> Self {
+        Self { bundle_name: &definition.bundle_name, relative_fileloc: &definition.relative_fileloc }
+    }
+}
+
+impl<'a> From<&'a RunWithDag> for DagFile<'a> {
+    fn from(run: &'a RunWithDag) -> Self {
+        let relative_fileloc = run.relative_fileloc.as_deref().unwrap_or_default();
+        Self { bundle_name: &run.bundle_name, relative_fileloc }
+    }
+}
 
 /// The workload of a queued task instance of a run. It carries no token: whoever sends it out of this process adds one.
 pub fn workload(
-    run: &ActiveRun,
+    run: &DagRun,
+    file: DagFile<'_>,
     instance: &TaskInstance,
     paths: &LogPaths,
 ) -> Result<Workload, TemplateError> {
     Ok(Workload {
         token: String::new(),
-        dag_rel_path: run.definition.relative_fileloc.clone(),
-        bundle_info: Bundle {
-            name: run.definition.bundle_name.clone(),
-            version: run.row.bundle_version.clone(),
-        },
-        log_path: Some(paths.path(&run.row, instance)?),
+        dag_rel_path: file.relative_fileloc.to_owned(),
+        bundle_info: Bundle { name: file.bundle_name.to_owned(), version: run.bundle_version.clone() },
+        log_path: Some(paths.path(run, instance)?),
         ti: WorkloadInstance {
             id: instance.id,
             task_id: instance.key.task_id.clone(),

@@ -14,7 +14,8 @@ use ferroflow_config::Environment;
 use mimalloc::MiMalloc;
 
 use commands::{
-    BadNews, config, dag_processor, dags, db, info, python, rotate_fernet_key, tasks, timetable, version,
+    BadNews, config, dag_processor, dags, db, info, jobs, python, rotate_fernet_key, scheduler, tasks,
+    timetable, version,
 };
 
 #[global_allocator]
@@ -50,6 +51,9 @@ enum Command {
     Db(db::DbCommand),
     /// Show what this installation is and uses: versions, paths, database
     Info,
+    /// Show whether components are alive
+    #[command(subcommand)]
+    Jobs(jobs::JobsCommand),
     /// Install or show the Python that runs DAG files and tasks
     #[command(subcommand)]
     Python(python::PythonCommand),
@@ -58,6 +62,11 @@ enum Command {
     /// To change the key: set [core] fernet_key to the new key, a comma and the old key, run this, then drop the
     /// old key.
     RotateFernetKey,
+    /// Make runs when they are due, and run their tasks, until it is stopped
+    ///
+    /// Stands in for `airflow scheduler`, or works beside it and beside others of its kind: any number of them share a
+    /// PostgreSQL or MariaDB database. Tasks run in processes of this host.
+    Scheduler(scheduler::SchedulerCommand),
     /// Run tasks by themselves
     #[command(subcommand)]
     Tasks(tasks::TasksCommand),
@@ -78,8 +87,10 @@ fn main() -> ExitCode {
         Command::Dags(command) => dags::run(&command, &environment, &mut out),
         Command::Db(command) => db::run(&command, &environment, &mut out),
         Command::Info => info::run(&environment, &mut out),
+        Command::Jobs(command) => jobs::run(&command, &environment, &mut out),
         Command::Python(command) => python::run(&command, &environment, &mut out),
         Command::RotateFernetKey => rotate_fernet_key::run(&environment, &mut out),
+        Command::Scheduler(command) => scheduler::run(&command, &environment),
         Command::Tasks(command) => tasks::run(&command, &environment, &mut out),
         Command::Timetable(command) => timetable::run(&command, &environment, &mut out),
         Command::Version => version::run(&mut out),

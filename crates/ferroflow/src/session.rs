@@ -161,18 +161,26 @@ impl Session {
 
 /// Cancels `stop` at Ctrl-C or SIGTERM. SIGUSR2, which makes official components tell what they do, is ignored.
 pub(crate) fn stop_on_signals(stop: &CancellationToken) -> Result<()> {
+    stop_and_hurry_on_signals(stop, &CancellationToken::new())
+}
+
+/// The same, and cancels `hurry` when that is said once more.
+pub(crate) fn stop_and_hurry_on_signals(stop: &CancellationToken, hurry: &CancellationToken) -> Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let (mut debug, stop) = (signal(SignalKind::user_defined2())?, stop.clone());
+    let mut debug = signal(SignalKind::user_defined2())?;
+    let (stop, hurry) = (stop.clone(), hurry.clone());
     tokio::spawn(async move {
-        loop {
-            tokio::select! {
-                _ = interrupt.recv() => break,
-                _ = terminate.recv() => break,
-                _ = debug.recv() => {}
+        for token in [stop, hurry] {
+            loop {
+                tokio::select! {
+                    _ = interrupt.recv() => break,
+                    _ = terminate.recv() => break,
+                    _ = debug.recv() => {}
+                }
             }
+            tracing::info!("stopping");
+            token.cancel();
         }
-        tracing::info!("stopping");
-        stop.cancel();
     });
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The DAG that a run is of, at the version that holds for it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ferroflow_db::dag_run::DagRun;
@@ -8,6 +9,7 @@ use ferroflow_db::{Tx, dag};
 use ferroflow_model::dag::{Dag, ExpandInput, TaskIndex};
 use ferroflow_model::readiness::Plan;
 use ferroflow_model::weight::{Weight, weights};
+use uuid::Uuid;
 
 use crate::Error;
 use crate::create_run::DagVersionRef;
@@ -19,6 +21,8 @@ pub struct Definition {
     pub plan: Arc<Plan>,
     /// Which version this is.
     pub version: DagVersionRef,
+    /// What tells whether the version was rewritten.
+    pub hash: String,
     /// The bundle that its file is in.
     pub bundle_name: String,
     /// The version of that bundle that was parsed last.
@@ -39,12 +43,17 @@ impl Definition {
 
     /// The version that a run uses: that which it was made with if its bundle has versions, else the newest.
     pub async fn of_run(tx: &mut Tx, run: &DagRun) -> Result<Self, Error> {
-        let is_tied = run.bundle_version.as_deref().is_some_and(|version| !version.is_empty());
-        let stored = match run.created_dag_version_id.filter(|_| is_tied) {
+        let stored = match Self::version_of_run(run) {
             Some(version) => serialized_dag::find(tx, version).await?,
             None => serialized_dag::latest(tx, &run.dag_id).await?,
         };
         Self::read(tx, &run.dag_id, stored).await
+    }
+
+    /// The version that a run is tied to, if its bundle has versions.
+    pub fn version_of_run(run: &DagRun) -> Option<Uuid> {
+        let is_tied = run.bundle_version.as_deref().is_some_and(|version| !version.is_empty());
+        run.created_dag_version_id.filter(|_| is_tied)
     }
 
     /// The DAG.
@@ -64,13 +73,40 @@ impl Definition {
         let missing = || Error::NotSerialized(dag_id.to_owned());
         let stored = stored.ok_or_else(missing)?;
         let row = dag::find(tx, dag_id).await?.ok_or_else(missing)?;
-        let dag = Dag::decode(stored.data.text())
-            .map_err(|problems| Error::Unreadable { dag_id: dag_id.to_owned(), problems })?;
+        Self::decode(stored, row)
+    }
+
+    /// Several versions, each with its DAG. One that cannot be read keeps back no other.
+    pub(crate) async fn read_many(
+        tx: &mut Tx,
+        versions: &HashMap<Uuid, &str>,
+    ) -> Result<Vec<(String, Result<Self, Error>)>, Error> {
+        let ids: Vec<Uuid> = versions.keys().copied().collect();
+        let dag_ids: Vec<&str> = versions.values().copied().collect();
+        let mut rows = dag::listing::find_many(tx, &dag_ids).await?;
+        let mut read = Vec::with_capacity(ids.len());
+        for (version, stored) in serialized_dag::find_many(tx, &ids).await? {
+            let Some(dag_id) = versions.get(&version).map(|dag_id| (*dag_id).to_owned()) else { continue };
+            let definition = match (stored, rows.remove(&dag_id)) {
+                (Ok(stored), Some(row)) => Self::decode(stored, row),
+                (Ok(_), None) => Err(Error::NotSerialized(dag_id.clone())),
+                (Err(error), _) => Err(Error::Db(error)),
+            };
+            read.push((dag_id, definition));
+        }
+        Ok(read)
+    }
+
+    fn decode(stored: SerializedDag, row: dag::Dag) -> Result<Self, Error> {
+        let dag_id = stored.dag_id;
+        let dag =
+            Dag::decode(stored.data.text()).map_err(|problems| Error::Unreadable { dag_id, problems })?;
         Ok(Self {
             weights: weights(&dag),
             mapped_over: mapped_over(&dag),
             plan: Arc::new(Plan::new(Arc::new(dag))),
             version: DagVersionRef { id: stored.dag_version_id },
+            hash: stored.dag_hash,
             bundle_name: row.bundle_name,
             bundle_version: row.bundle_version,
             relative_fileloc: row.relative_fileloc.unwrap_or_default(),

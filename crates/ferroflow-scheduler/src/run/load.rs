@@ -16,7 +16,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{ActiveRun, Definition, Driver, Known, Pace};
-use crate::Error;
+use crate::{Definitions, Error};
 
 impl ActiveRun {
     /// Reads a run and all that its next steps depend on.
@@ -33,6 +33,26 @@ impl ActiveRun {
         read.await?
     }
 
+    /// The same with a DAG that may have been read before.
+    pub async fn load_with(
+        db: &Db,
+        driver: &Driver,
+        definitions: &Definitions,
+        dag_id: &str,
+        run_id: &str,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let read = db.read(|tx| {
+            let read = async move {
+                let row = find(tx, dag_id, run_id).await?;
+                let definition = definitions.of_run(tx, &row, now).await?;
+                Self::read_rest(tx, driver, row, definition, now).await
+            };
+            async move { Error::split(read.await) }.scope_boxed()
+        });
+        read.await?
+    }
+
     /// The same in a transaction. `definition` is the DAG, if it has been read and still holds.
     pub async fn read(
         tx: &mut Tx,
@@ -42,12 +62,22 @@ impl ActiveRun {
         definition: Option<Arc<Definition>>,
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let row = dag_run::find(tx, dag_id, run_id).await?;
-        let row = row.ok_or_else(|| Error::NoRun { dag_id: dag_id.to_owned(), run_id: run_id.to_owned() })?;
+        let row = find(tx, dag_id, run_id).await?;
         let definition = match definition {
             Some(definition) => definition,
             None => Arc::new(Definition::of_run(tx, &row).await?),
         };
+        Self::read_rest(tx, driver, row, definition, now).await
+    }
+
+    async fn read_rest(
+        tx: &mut Tx,
+        driver: &Driver,
+        row: DagRun,
+        definition: Arc<Definition>,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let (dag_id, run_id) = (row.dag_id.as_str(), row.run_id.as_str());
         let dag = Arc::clone(definition.dag());
         let instances = task_instance_step::of_run(tx, dag_id, run_id).await?;
         let reschedules = run_facts::reschedules(tx, dag_id, run_id, Tasks::All).await?;
@@ -78,6 +108,11 @@ impl ActiveRun {
         }
         Ok(Self { row, definition, model, rows, strays })
     }
+}
+
+async fn find(tx: &mut Tx, dag_id: &str, run_id: &str) -> Result<DagRun, Error> {
+    let row = dag_run::find(tx, dag_id, run_id).await?;
+    row.ok_or_else(|| Error::NoRun { dag_id: dag_id.to_owned(), run_id: run_id.to_owned() })
 }
 
 /// What it takes to tell when an instance is due.

@@ -11,6 +11,7 @@ mod load;
 mod queue;
 mod refresh;
 mod step;
+mod structure;
 mod writes;
 
 use std::collections::HashMap;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use ferroflow_db::dag_run::DagRun;
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_model::dag::Flag;
 use ferroflow_model::readiness::{InstanceRef, Run};
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
@@ -26,6 +28,7 @@ use uuid::Uuid;
 
 pub use definition::Definition;
 pub use queue::{ExecutorNames, Queued};
+pub(crate) use refresh::Compared;
 pub use step::Step;
 
 /// Who drives runs.
@@ -132,6 +135,11 @@ impl ActiveRun {
     /// Whether a step at this time could decide anything.
     pub fn needs_step(&self, now: Timestamp) -> bool {
         self.model.needs_examination(now) || !self.strays.is_empty()
+    }
+
+    /// Whether the run before matters to any task.
+    pub(crate) fn depends_on_past(&self) -> bool {
+        self.definition.dag().tasks().iter().any(|task| task.is(Flag::DependsOnPast))
     }
 
     fn key(&self, reference: InstanceRef) -> TaskInstanceKey {

@@ -5,14 +5,26 @@ use std::collections::{BTreeSet, HashMap};
 use ferroflow_db::run_facts::{self, Tasks};
 use ferroflow_db::task_instance_step::{self, InstanceRow};
 use ferroflow_db::{Db, ScopedFutureExt as _, Tx};
-use ferroflow_model::dag::TaskIndex;
+use ferroflow_model::dag::{Flag, TaskIndex};
 use ferroflow_model::readiness::{InstanceRef, Past, Pushed, Skips};
+use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::load::{View, done_and_mapped_over, known, past, read_lengths, read_results, read_skips};
 use super::{ActiveRun, Driver};
 use crate::Error;
+
+/// How a row compares with what is known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compared {
+    /// It is the same.
+    Same,
+    /// This instance has changed.
+    Differs(InstanceRef),
+    /// There was no such instance.
+    Unknown,
+}
 
 /// What was read of some instances.
 struct Changes {
@@ -24,6 +36,46 @@ struct Changes {
 }
 
 impl ActiveRun {
+    /// Takes in a state that was just written for a try, where nothing else has to be read with it. Answers whether that
+    /// was so.
+    pub fn take_state(&mut self, instance: InstanceRef, id: Uuid, state: TaskState) -> bool {
+        let (is_on_its_way, is_final) = (
+            matches!(state, TaskState::Queued | TaskState::Running),
+            matches!(state, TaskState::Success | TaskState::Failed | TaskState::Skipped),
+        );
+        let dag = self.definition.dag();
+        let pushes_nothing = !dag[instance.task].is(Flag::CanSkipDownstream)
+            && self.definition.mapped_over.binary_search(&instance.task).is_err();
+        let says_all = is_on_its_way || (is_final && pushes_nothing);
+        if !says_all || self.rows.get(&instance).is_none_or(|row| row.id != id) {
+            return false;
+        }
+        self.model.set_state(instance.task, instance.map_index, Some(state), None)
+    }
+
+    /// Whether a row is as it is known.
+    pub(crate) fn compare(&self, row: &InstanceRow) -> Compared {
+        let Some(task) = self.definition.dag().find(&row.task_id) else { return Compared::Unknown };
+        let reference = InstanceRef { task, map_index: row.map_index };
+        let Some(known) = self.rows.get(&reference) else { return Compared::Unknown };
+        let state = self.model.instance(task, row.map_index).and_then(|seen| seen.state);
+        if known.id == row.id && known.try_number == row.try_number && state == row.state {
+            Compared::Same
+        } else {
+            Compared::Differs(reference)
+        }
+    }
+
+    /// Reads again what became of the run before, where a task asks for it.
+    pub(crate) async fn refresh_past(&mut self, db: &Db) -> Result<(), Error> {
+        let run = &*self;
+        let read = db.read(|tx| {
+            async move { Error::split(past(tx, run.definition.dag(), &run.row).await) }.scope_boxed()
+        });
+        self.model.set_past(read.await??);
+        Ok(())
+    }
+
     /// Reads some instances anew, with what they pushed and skipped, and what became of the run before.
     pub async fn refresh(
         &mut self,
@@ -42,7 +94,15 @@ impl ActiveRun {
             db.read(|tx| async move { Error::split(run.changes(tx, tasks, instances).await) }.scope_boxed());
         let changes: Changes = read.await??;
         self.take_in(driver, changes, now);
-        let done: &[TaskIndex] = &done_and_mapped_over(&self.model, &self.definition, Some(tasks));
+        let done = done_and_mapped_over(&self.model, &self.definition, Some(tasks));
+        self.read_results_of(db, &done).await
+    }
+
+    /// Reads how many results mapped tasks have, all of whose instances are done.
+    pub(super) async fn read_results_of(&mut self, db: &Db, done: &[TaskIndex]) -> Result<(), Error> {
+        if done.is_empty() {
+            return Ok(());
+        }
         let run = &*self;
         let results = db.read(|tx| {
             async move { Error::split(read_results(tx, &run.definition, &run.row, done).await) }.scope_boxed()
@@ -64,9 +124,16 @@ impl ActiveRun {
         let names: Vec<&str> = tasks.iter().map(|task| &*dag[*task].task_id).collect();
         let indexes: BTreeSet<i32> = instances.iter().map(|instance| instance.map_index).collect();
         let indexes: Vec<i32> = indexes.into_iter().collect();
+        let rows = task_instance_step::some_of_run(tx, dag_id, run_id, &names, &indexes).await?;
+        let may_wait = |row: &InstanceRow| matches!(row.state, None | Some(TaskState::UpForReschedule));
+        let reschedules = if rows.iter().any(may_wait) {
+            run_facts::reschedules(tx, dag_id, run_id, Tasks::These(&names)).await?
+        } else {
+            HashMap::new()
+        };
         Ok(Changes {
-            rows: task_instance_step::some_of_run(tx, dag_id, run_id, &names, &indexes).await?,
-            reschedules: run_facts::reschedules(tx, dag_id, run_id, Tasks::These(&names)).await?,
+            rows,
+            reschedules,
             lengths: read_lengths(tx, &self.definition, &self.row, Some(tasks)).await?,
             skips: read_skips(tx, &self.definition, &self.row, Some(instances)).await?,
             past: past(tx, dag, &self.row).await?,

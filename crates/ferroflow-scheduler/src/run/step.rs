@@ -1,18 +1,26 @@
 //! A run moves on by one step.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferroflow_db::{Db, Error as DbError, ScopedFutureExt as _, Tx, dag_run};
+use ferroflow_db::{
+    Db, Error as DbError, ScopedFutureExt as _, Tx, attending, dag, dag_run, task_instance_step,
+};
+use ferroflow_model::dag::TaskIndex;
 use ferroflow_model::readiness::{Action, InstanceRef, RunVerdict, WhenReady};
-use ferroflow_model::state::RunState;
+use ferroflow_model::state::{RunState, RunType, is_unfinished};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::apply::carry_out;
 use super::callback::{self, Ending};
-use super::writes::{Write, writes};
-use super::{ActiveRun, Driver};
+use super::load::done_and_mapped_over;
+use super::writes::{Write, add_writes};
+use super::{ActiveRun, Compared, Driver, Pace};
 use crate::Error;
+
+/// How many examinations are written together at most.
+const MOST_EXAMINATIONS: usize = 1000;
 
 /// What a step did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,11 +44,25 @@ impl ActiveRun {
         when_ready: WhenReady,
         now: Timestamp,
     ) -> Result<Step, Error> {
-        let unfinished = self.unfinished_ids();
-        let decision = self.model.examine(now, when_ready);
-        let writes = writes(self, driver, &decision.actions, now);
-        let ending =
-            Ending::of(decision.run, unfinished, |blocked| self.rows.get(&blocked).map(|row| row.id));
+        let mut writes = Vec::new();
+        let mut step =
+            Step { run: RunVerdict::Running, scheduled: Vec::new(), changed: Vec::new(), is_stale: false };
+        let mut ending = None;
+        let mut done = Vec::new();
+        // What one examination decides lets the next one decide more; they are written together.
+        for _ in 0..MOST_EXAMINATIONS {
+            let unfinished = self.unfinished_ids();
+            let decision = self.model.examine(now, when_ready);
+            add_writes(&mut writes, self, driver, &decision.actions, now);
+            tell(&mut step, &decision.actions);
+            step.run = decision.run;
+            ending =
+                Ending::of(decision.run, unfinished, |blocked| self.rows.get(&blocked).map(|row| row.id));
+            done = self.done_by(&decision.actions);
+            if ending.is_some() || !done.is_empty() || !self.model.needs_examination(now) {
+                break;
+            }
+        }
         let run = &*self;
         let (writes, ending) = (&writes, ending.as_ref());
         let written =
@@ -51,18 +73,17 @@ impl ActiveRun {
             Err(error) if error.is_about_data() => true,
             Err(error) => return Err(error.into()),
         };
-        let mut step = Step { run: decision.run, scheduled: Vec::new(), changed: Vec::new(), is_stale };
         if is_stale {
             self.reload(db, driver, now).await?;
-            step.run = RunVerdict::Running;
-            return Ok(step);
+            let run = RunVerdict::Running;
+            return Ok(Step { run, scheduled: Vec::new(), changed: Vec::new(), is_stale });
         }
         if let Some(ending) = ending {
             self.row.state = ending.state;
             self.row.end_date = Some(now);
         }
         self.row.last_scheduling_decision = Some(now);
-        tell(&mut step, &decision.actions);
+        self.read_results_of(db, &done).await?;
         Ok(step)
     }
 
@@ -81,7 +102,8 @@ impl ActiveRun {
         Ok(())
     }
 
-    /// Task instances are written before their run, which is the order of those who report what became of a task.
+    /// Task instances are written before their run, which is the order of those who report what became of a task; but
+    /// first the run is locked where others look after runs too, or left alone if that would mean to wait.
     /// False if anything was not as it was known; the run itself is left as it is then.
     async fn write(
         &self,
@@ -91,6 +113,9 @@ impl ActiveRun {
         ending: Option<&Ending>,
         now: Timestamp,
     ) -> Result<bool, DbError> {
+        if driver.pace == Pace::Scheduled && !self.lock(tx).await? {
+            return Ok(false);
+        }
         if !carry_out(tx, &driver.fernet, writes, now).await? {
             return Ok(false);
         }
@@ -98,19 +123,62 @@ impl ActiveRun {
             return Ok(false);
         }
         let Some(ending) = ending else { return Ok(true) };
+        if !self.is_as_known(tx).await? {
+            return Ok(false);
+        }
         let has_ended = dag_run::set_state(tx, self.row.id, RunState::Running, ending.state, now).await?;
         if has_ended {
             callback::leave(tx, &self.row, &self.definition, ending, now).await?;
+            if driver.pace == Pace::Scheduled && self.row.run_type != RunType::Backfill {
+                dag::facts::recount_active(tx, &self.row.dag_id).await?;
+            }
         }
         Ok(has_ended)
+    }
+
+    /// Whether all instances are as they are known. Somebody may have cleared one of which nobody has told yet: a run that
+    /// ended all the same would leave it behind for good.
+    async fn is_as_known(&self, tx: &mut Tx) -> Result<bool, DbError> {
+        let rows = task_instance_step::of_run(tx, &self.row.dag_id, &self.row.run_id).await?;
+        Ok(rows.iter().all(|row| match self.compare(row) {
+            Compared::Same => true,
+            Compared::Differs(_) => false,
+            // Of a task that the DAG does not have any more.
+            Compared::Unknown => !is_unfinished(row.state),
+        }))
+    }
+
+    /// Locks the row of the run. False if somebody else has it, or has looked at it since it was read.
+    async fn lock(&self, tx: &mut Tx) -> Result<bool, DbError> {
+        let micros = |date: Option<Timestamp>| date.map(Timestamp::as_microsecond);
+        let locked = attending::lock(tx, self.row.id).await?;
+        Ok(locked.is_some_and(|locked| {
+            micros(locked.last_scheduling_decision) == micros(self.row.last_scheduling_decision)
+        }))
+    }
+
+    /// The tasks that others are mapped over and whose last instances these actions have settled: how many results they
+    /// have is to be read before anybody is mapped over them.
+    fn done_by(&self, actions: &[Action]) -> Vec<TaskIndex> {
+        if self.definition.mapped_over.is_empty() {
+            return Vec::new();
+        }
+        let settled = |action: &Action| match *action {
+            Action::Settle { instance, .. }
+            | Action::Overwrite { instance, .. }
+            | Action::Succeed { instance, .. } => Some(instance.task),
+            _ => None,
+        };
+        let tasks: BTreeSet<TaskIndex> = actions.iter().filter_map(settled).collect();
+        let tasks: Vec<TaskIndex> = tasks.into_iter().collect();
+        done_and_mapped_over(&self.model, &self.definition, Some(&tasks))
     }
 
     fn unfinished_ids(&self) -> Vec<Uuid> {
         if self.definition.dag().dagrun_timeout.is_none() {
             return Vec::new();
         }
-        let unfinished =
-            self.model.instances().filter(|instance| ferroflow_model::state::is_unfinished(instance.state));
+        let unfinished = self.model.instances().filter(|instance| is_unfinished(instance.state));
         unfinished.filter_map(|instance| self.rows.get(&instance.reference()).map(|row| row.id)).collect()
     }
 }

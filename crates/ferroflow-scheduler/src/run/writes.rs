@@ -40,18 +40,22 @@ pub(super) struct Deferral {
     pub(super) next_kwargs: Json,
 }
 
-/// What these actions mean for rows. The run moves on to it: what it knows of its rows is then as after the writes.
-pub(super) fn writes(run: &mut ActiveRun, driver: &Driver, actions: &[Action], now: Timestamp) -> Vec<Write> {
-    let mut writes = Vec::new();
+/// Adds what these actions mean for rows. The run moves on to it: what it knows of its rows is then as after the writes.
+pub(super) fn add_writes(
+    writes: &mut Vec<Write>,
+    run: &mut ActiveRun,
+    driver: &Driver,
+    actions: &[Action],
+    now: Timestamp,
+) {
     for (id, state) in std::mem::take(&mut run.strays) {
-        push(&mut writes, Write::Overwrite { ids: vec![id], change: (state, TaskState::Removed) });
+        push(writes, Write::Overwrite { ids: vec![id], change: (state, TaskState::Removed) });
     }
     for action in actions {
         if let Some(write) = write(run, driver, action, now) {
-            push(&mut writes, write);
+            push(writes, write);
         }
     }
-    writes
 }
 
 /// Adds a write, to the one before it if both do the same. No instance is named by two writes that are joined: of two

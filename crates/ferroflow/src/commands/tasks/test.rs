@@ -14,7 +14,7 @@ use ferroflow_model::state::{TaskState, TriggeredBy};
 use ferroflow_scheduler::manual_run::{ManualRun, make};
 use ferroflow_scheduler::run::{ActiveRun, Definition};
 use ferroflow_scheduler::single::queue_alone;
-use ferroflow_scheduler::workload;
+use ferroflow_scheduler::{DagFile, workload};
 use ferroflow_telemetry::clock;
 use serde_json::Value;
 
@@ -95,7 +95,8 @@ async fn to_its_end(
     loop {
         let queued = queue_alone(&stage.db, &stage.driver, run, task_id, map_index, clock::now()).await?;
         let row = queued.ok_or_else(|| anyhow!("task {task_id:?} could not be queued"))?;
-        executor.submit(workload(run, &row, &stage.paths)?);
+        let file = DagFile::from(&*run.definition);
+        executor.submit(workload(&run.row, file, &row, &stage.paths)?);
         let reference = run.find(task_id, map_index).ok_or_else(|| anyhow!("task {task_id:?} is gone"))?;
         wait_for_end(stage, executor).await?;
         run.refresh(&stage.db, &stage.driver, &[reference], clock::now()).await?;

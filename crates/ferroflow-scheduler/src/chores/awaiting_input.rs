@@ -1,0 +1,104 @@
+//! Task instances that wait for a person, and have for too long.
+//!
+//! Locks: their rows in `task_instance`, without waiting for those that somebody else has; then their questions, in the
+//! order of those who answer.
+
+use ferroflow_db::hitl_answer::{self, Answer};
+use ferroflow_db::hitl_detail::{self, Question};
+use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_db::task_instance::life::Continuation;
+use ferroflow_db::task_instance::overdue::{self, Overdue};
+use ferroflow_db::{Error as DbError, Json, ScopedFutureExt as _, Tx};
+use ferroflow_execution::task_instance::answer_event;
+use ferroflow_model::outcome::unanswered::{Asked, Unanswered, nobody, unanswered, with_event};
+use ferroflow_model::state::TaskState;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::deferred::FAIL;
+use crate::{Context, Error};
+
+/// How many are dealt with at a time: people who answer others must not wait long. The others are by the next chore.
+const BATCH: u32 = 100;
+
+/// What became of those that nobody answered in time. All of them are scheduled now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AwaitingInput {
+    /// Those that go on: with an answer after all, or with their defaults.
+    pub answered: Vec<TaskInstanceKey>,
+    /// Those that are told that nobody answered.
+    pub unanswered: Vec<TaskInstanceKey>,
+    /// Those that cannot go on, and why: they fail.
+    pub refused: Vec<(TaskInstanceKey, String)>,
+}
+
+/// Lets those go on that waited for a person for too long.
+pub async fn awaiting_input(cx: &Context, now: Timestamp) -> Result<AwaitingInput, Error> {
+    Ok(cx.db.transact(|tx| settle(tx, now).scope_boxed()).await?)
+}
+
+async fn settle(tx: &mut Tx, now: Timestamp) -> Result<AwaitingInput, DbError> {
+    let mut report = AwaitingInput::default();
+    for one in overdue::lock_waiting(tx, TaskState::AwaitingInput, now, BATCH).await? {
+        let question = hitl_detail::find(tx, one.id).await?;
+        let verdict = unanswered(question.as_ref().and_then(asked).as_ref());
+        let (event, is_answered) = match verdict {
+            Unanswered::Answered => (given_answer(tx, &one).await?, true),
+            Unanswered::ByDefault { chosen_options, params_input } => {
+                (answer_by_default(tx, &one, chosen_options, params_input, now).await?, true)
+            }
+            Unanswered::Nobody => (nobody(), false),
+        };
+        match with_event(one.next_kwargs.as_ref(), event) {
+            Ok(kwargs) => {
+                let method = one.next_method.as_deref().unwrap_or(FAIL);
+                go_on(tx, &one, Continuation { method, kwargs: &kwargs }, now).await?;
+                let list = if is_answered { &mut report.answered } else { &mut report.unanswered };
+                list.push(one.key);
+            }
+            Err(problem) => {
+                let kwargs = Json::from(json!({"error": problem.to_string(), "traceback": []}));
+                go_on(tx, &one, Continuation { method: FAIL, kwargs: &kwargs }, now).await?;
+                report.refused.push((one.key, problem.to_string()));
+            }
+        }
+    }
+    Ok(report)
+}
+
+fn asked(question: &Question) -> Option<Asked> {
+    let defaults = question.defaults.as_ref().map(Json::value).transpose().ok()?;
+    let params = question.params.value().ok()?;
+    Some(Asked { is_answered: question.responded_at.is_some(), defaults, params })
+}
+
+async fn given_answer(tx: &mut Tx, one: &Overdue) -> Result<Value, DbError> {
+    let answer = hitl_answer::find(tx, one.id).await?;
+    Ok(answer.map_or_else(nobody, |answer| answer_event(&answer, false)))
+}
+
+async fn answer_by_default(
+    tx: &mut Tx,
+    one: &Overdue,
+    chosen_options: Value,
+    params_input: Value,
+    now: Timestamp,
+) -> Result<Value, DbError> {
+    let (options, input) = (Json::from(chosen_options.clone()), Json::from(params_input.clone()));
+    if hitl_answer::answer_by_default(tx, one.id, &options, &input, now).await? {
+        let answer = Answer { responded_at: now, responded_by: Value::Null, chosen_options, params_input };
+        return Ok(answer_event(&answer, true));
+    }
+    // Somebody was faster.
+    given_answer(tx, one).await
+}
+
+async fn go_on(
+    tx: &mut Tx,
+    one: &Overdue,
+    continuation: Continuation<'_>,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    overdue::go_on(tx, &[one.id], TaskState::AwaitingInput, continuation, now).await?;
+    Ok(())
+}

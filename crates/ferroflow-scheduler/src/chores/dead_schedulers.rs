@@ -1,0 +1,52 @@
+//! Schedulers that are gone.
+//!
+//! No lock: a row is given up by an UPDATE that names its heartbeat, and comes back by the next heartbeat of a scheduler
+//! that only was slow.
+
+use ferroflow_db::scheduler_job::{self, SilentScheduler};
+use ferroflow_db::{ScopedFutureExt as _, Tx};
+use jiff::Timestamp;
+
+use crate::{Context, Error};
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeadSchedulers {
+    /// Those that were not heard of for longer than `[scheduler] scheduler_health_check_threshold`, and have been given
+    /// up just now.
+    pub given_up: Vec<SilentScheduler>,
+    /// The jobs of those that were heard of lately and do not run any more.
+    pub ended: Vec<i64>,
+}
+
+/// Gives up schedulers that are silent, and tells which have ended.
+pub async fn dead_schedulers(cx: &Context, now: Timestamp) -> Result<DeadSchedulers, Error> {
+    let threshold = cx.settings.scheduler.scheduler_health_check_threshold;
+    let before = super::ago(now, threshold);
+    // Those that were given up a while ago have been looked after.
+    let lately = super::ago(now, threshold.saturating_mul(4));
+    let found = cx.db.transact(|tx| give_up_silent(tx, cx.job_id, before, lately).scope_boxed()).await?;
+    for gone in &found.given_up {
+        let (hostname, last) = (gone.hostname.as_deref().unwrap_or("?"), gone.latest_heartbeat);
+        tracing::warn!(job = gone.id, hostname, ?last, "a scheduler is silent and is given up");
+    }
+    Ok(found)
+}
+
+async fn give_up_silent(
+    tx: &mut Tx,
+    own: i64,
+    before: Timestamp,
+    lately: Timestamp,
+) -> Result<DeadSchedulers, ferroflow_db::Error> {
+    let mut given_up = Vec::new();
+    for silent in scheduler_job::silent(tx, before).await? {
+        // Whoever can tell lives.
+        if silent.id != own && scheduler_job::give_up(tx, silent.id, before).await? {
+            given_up.push(silent);
+        }
+    }
+    let mut ended = scheduler_job::ended(tx, lately).await?;
+    ended.retain(|id| *id != own);
+    Ok(DeadSchedulers { given_up, ended })
+}

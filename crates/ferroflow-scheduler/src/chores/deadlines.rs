@@ -1,0 +1,172 @@
+//! Deadlines that runs have missed.
+//!
+//! Locks: the rows in `deadline`, without waiting for those that another scheduler has.
+
+use ferroflow_db::callback::{self, Callback};
+use ferroflow_db::dag_run::DagRun;
+use ferroflow_db::due_callback::{Move, move_on};
+use ferroflow_db::encoding::fernet::Fernet;
+use ferroflow_db::missed_deadline::{self, MissedDeadline};
+use ferroflow_db::{Error as DbError, Json, ScopedFutureExt as _, Tx, dag, dag_run_note, trigger};
+use ferroflow_model::sdk_json;
+use ferroflow_model::state::CallbackState;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::deadline_context::{DagFacts, context, with_context};
+use crate::{Context, Error};
+
+/// How many are dealt with in one transaction; with more, the chore goes on.
+const BATCH: u32 = 100;
+
+/// The class of the trigger that calls something.
+const CALLBACK_TRIGGER: &str = "airflow.triggers.callback.CallbackTrigger";
+
+/// What became of missed deadlines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deadlines {
+    /// Those that were missed: the deadline, the DAG and the run.
+    pub missed: Vec<(Uuid, String, String)>,
+    /// Those whose callback cannot be called, and why; it has failed.
+    pub refused: Vec<(Uuid, String)>,
+    /// Whether a callback waits for an executor now.
+    pub has_executor_callbacks: bool,
+}
+
+/// Hands over the callbacks of deadlines that have passed: to triggerers, or to executors.
+pub async fn deadlines(cx: &Context, now: Timestamp) -> Result<Deadlines, Error> {
+    let mut report = Deadlines::default();
+    loop {
+        let some = cx.db.transact(|tx| deal_with_some(tx, cx, now).scope_boxed()).await?;
+        let is_last = some.missed.len() + some.refused.len() < BATCH as usize;
+        report.missed.extend(some.missed);
+        report.refused.extend(some.refused);
+        report.has_executor_callbacks |= some.has_executor_callbacks;
+        if is_last {
+            return Ok(report);
+        }
+    }
+}
+
+async fn deal_with_some(tx: &mut Tx, cx: &Context, now: Timestamp) -> Result<Deadlines, DbError> {
+    let mut report = Deadlines::default();
+    for deadline in missed_deadline::lock(tx, now, BATCH).await? {
+        if !missed_deadline::set_missed(tx, deadline.id, now).await? {
+            continue;
+        }
+        match deal_with(tx, cx, &deadline, now).await? {
+            Dealt::Told { run, to_executor } => {
+                report.has_executor_callbacks |= to_executor;
+                report.missed.push((deadline.id, run.dag_id, run.run_id));
+            }
+            Dealt::Untold(reason) => {
+                tracing::error!(deadline = %deadline.id, reason, "a missed deadline cannot be told");
+                report.refused.push((deadline.id, reason));
+            }
+        }
+    }
+    Ok(report)
+}
+
+enum Dealt {
+    Told { run: Box<DagRun>, to_executor: bool },
+    Untold(String),
+}
+
+async fn deal_with(
+    tx: &mut Tx,
+    cx: &Context,
+    deadline: &MissedDeadline,
+    now: Timestamp,
+) -> Result<Dealt, DbError> {
+    let callback = match callback::find(tx, deadline.callback_id).await {
+        Ok(Some(callback)) => callback,
+        Ok(None) => return Ok(Dealt::Untold("its callback is gone".to_owned())),
+        Err(error @ DbError::Column { .. }) => return Ok(Dealt::Untold(error.to_string())),
+        Err(error) => return Err(error),
+    };
+    let run = match deadline.dag_run_id {
+        Some(id) => missed_deadline::run(tx, id).await?,
+        None => None,
+    };
+    let Some(run) = run else { return fail(tx, &callback, "it is of no run").await };
+    let data = match callback_data(tx, &callback, deadline, &run).await? {
+        Ok(data) => data,
+        Err(reason) => return fail(tx, &callback, &reason).await,
+    };
+    let (state, trigger_id) = match callback.callback_type.as_str() {
+        "triggerer" => match trigger_arguments(&data) {
+            Ok(kwargs) => {
+                let id = add_trigger(tx, cx, &callback, &kwargs, now).await?;
+                (CallbackState::Queued, Some(id))
+            }
+            Err(reason) => return fail(tx, &callback, &reason).await,
+        },
+        "executor" => (CallbackState::Pending, None),
+        other => return fail(tx, &callback, &format!("nobody calls callbacks of type {other:?}")).await,
+    };
+    let moved = Move { state, data: Json::from(data), trigger_id, output: callback.output.clone() };
+    move_on(tx, callback.id, callback.state, &moved).await?;
+    Ok(Dealt::Told { run: Box::new(run), to_executor: state == CallbackState::Pending })
+}
+
+/// What is stored of the callback, with what it is told beside its own arguments.
+async fn callback_data(
+    tx: &mut Tx,
+    callback: &Callback,
+    deadline: &MissedDeadline,
+    run: &DagRun,
+) -> Result<Result<Value, String>, DbError> {
+    let Ok(data) = callback.data.value() else { return Ok(Err("its callback is not JSON".to_owned())) };
+    let dag = DagFacts {
+        display_name: dag::find(tx, &run.dag_id).await?.and_then(|dag| dag.dag_display_name),
+        note: dag_run_note::find(tx, run.id).await?,
+        versions: missed_deadline::versions(tx, run).await?,
+    };
+    let mut more = vec![];
+    if callback.callback_type == "executor" {
+        more = vec![
+            ("deadline_id", json!(deadline.id)),
+            ("dag_run_id", json!(run.id.to_string())),
+            ("dag_id", json!(run.dag_id)),
+        ];
+    }
+    let context = context(run, &dag, deadline);
+    Ok(with_context(data, context, more)
+        .ok_or_else(|| "what is stored of its callback has no arguments".to_owned()))
+}
+
+/// What the trigger that calls it is given.
+fn trigger_arguments(data: &Value) -> Result<Value, String> {
+    let inside = &data["__var"];
+    let kwargs = sdk_json::of_extended(&inside["kwargs"]).map_err(|other| other.to_string())?;
+    Ok(json!({"callback_path": inside["path"], "callback_kwargs": kwargs}))
+}
+
+async fn add_trigger(
+    tx: &mut Tx,
+    cx: &Context,
+    callback: &Callback,
+    kwargs: &Value,
+    now: Timestamp,
+) -> Result<i64, DbError> {
+    let team = match &callback.bundle_name {
+        Some(bundle) if cx.settings.core.multi_team => trigger::team_of_bundle(tx, bundle).await?,
+        _ => None,
+    };
+    let fernet: &Fernet = &cx.driver.fernet;
+    let kwargs = Json::from(kwargs.clone()).into_text();
+    trigger::insert_at_start(tx, fernet, CALLBACK_TRIGGER, &kwargs, team.as_deref(), now).await
+}
+
+async fn fail(tx: &mut Tx, callback: &Callback, reason: &str) -> Result<Dealt, DbError> {
+    let moved = Move {
+        state: CallbackState::Failed,
+        data: callback.data.clone(),
+        trigger_id: None,
+        output: Some(reason.to_owned()),
+    };
+    move_on(tx, callback.id, callback.state, &moved).await?;
+    Ok(Dealt::Untold(reason.to_owned()))
+}

@@ -1,0 +1,75 @@
+//! Task instances that have gone silent.
+//!
+//! Lock: each row in `task_instance`, for the transaction that ends its try. Airflow leaves the row to the event that it
+//! has its executor invent; here the scan itself changes it, once.
+
+use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_db::task_instance::overdue::{self, Silent};
+use ferroflow_model::outcome::Outcome;
+use ferroflow_model::outcome::heartbeat::{HeartbeatRow, Pulse, pulse};
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use crate::{Context, Error};
+
+/// How many are dealt with at a time; the others are by the next chore.
+const BATCH: u32 = 200;
+
+/// What became of silent task instances.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Heartbeats {
+    /// Those whose try has ended: its id, by which the executor knows it and is to be told, and what follows.
+    pub ended: Vec<(Uuid, TaskInstanceKey, Outcome)>,
+    /// Those that could not be dealt with, and why; they will be tried again.
+    pub refused: Vec<(TaskInstanceKey, String)>,
+}
+
+/// Ends the tries of this scheduler's task instances that were not heard of for longer than
+/// `[scheduler] task_instance_heartbeat_timeout`.
+///
+/// `watching_since` is when this scheduler began to look without a gap. For a while after that nobody is taken for
+/// silent: it may have been the database, or this process, that was.
+pub async fn heartbeats(
+    cx: &Context,
+    now: Timestamp,
+    watching_since: Timestamp,
+) -> Result<Heartbeats, Error> {
+    let timeout = cx.settings.scheduler.task_instance_heartbeat_timeout;
+    let timeout = SignedDuration::try_from(timeout).unwrap_or(SignedDuration::MAX);
+    let mut report = Heartbeats::default();
+    if now.duration_since(watching_since) < grace(timeout) {
+        return Ok(report);
+    }
+    let before = super::ago(now, cx.settings.scheduler.task_instance_heartbeat_timeout);
+    let found =
+        cx.db.read(|tx| async move { overdue::silent(tx, before, cx.job_id, BATCH).await }.scope_boxed());
+    for one in found.await? {
+        let row = HeartbeatRow {
+            state: Some(one.state),
+            last_heartbeat_at: one.last_heartbeat_at,
+            is_queued_by_me: true,
+        };
+        let Pulse::Silent { since } = pulse(row, timeout, now) else { continue };
+        let message = message(&one, since, now);
+        match cx.service.gone_silent(one.id, one.try_number, before, &message, now).await {
+            Ok(Some(outcome)) => report.ended.push((one.id, one.key, outcome)),
+            Ok(None) => {}
+            Err(refusal) => report.refused.push((one.key, refusal.to_string())),
+        }
+    }
+    Ok(report)
+}
+
+/// Long enough for whoever lives to be heard, several times.
+fn grace(timeout: SignedDuration) -> SignedDuration {
+    (timeout / 2).min(SignedDuration::from_mins(1))
+}
+
+fn message(one: &Silent, since: Timestamp, now: Timestamp) -> String {
+    let (key, seconds) = (&one.key, now.duration_since(since).as_secs());
+    format!(
+        "nothing was heard of {}.{} (run {}, map index {}) for {seconds} seconds, since {since}",
+        key.dag_id, key.task_id, key.run_id, key.map_index
+    )
+}

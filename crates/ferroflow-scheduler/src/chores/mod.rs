@@ -1,0 +1,125 @@
+//! What a scheduler does from time to time, beside its loop: it looks for what was lost, stuck or left behind.
+//!
+//! One file per chore: what is loaded, one decision of the model, one guarded transaction. Each file names its locks; any
+//! number of schedulers may do the same chore at once, and each thing is done once. Batches are bounded.
+//!
+//! `schedule.rs` knows which are due. A chore that fails is told with its reason and tried again; it never ends the
+//! scheduler.
+
+mod assets;
+mod awaiting_input;
+mod backfills;
+mod connection_tests;
+mod dead_schedulers;
+mod deadline_context;
+mod deadlines;
+mod deferred;
+mod executor_callbacks;
+mod executors;
+mod gauges;
+mod heartbeats;
+mod orphans;
+mod paused;
+mod schedule;
+mod stuck;
+mod triggers;
+
+use std::time::Duration;
+
+use ferroflow_db::connection_test::StaleTest;
+use ferroflow_db::dag_run::ClaimedRun;
+use ferroflow_db::gauges::TaskCount;
+use ferroflow_db::task_instance::TaskInstanceKey;
+use jiff::Timestamp;
+
+pub use assets::{Assets, assets};
+pub use awaiting_input::{AwaitingInput, awaiting_input};
+pub use backfills::backfills;
+pub use connection_tests::{ConnectionTests, connection_tests, stale_connection_tests};
+pub use dead_schedulers::{DeadSchedulers, dead_schedulers};
+pub use deadlines::{Deadlines, deadlines};
+pub use deferred::deferred;
+pub use executor_callbacks::{ExecutorCallback, ExecutorCallbacks, executor_callbacks};
+pub use executors::{Executors, LocalOnly};
+pub use gauges::{PoolSlots, pool_slots, running_runs, task_counts};
+pub use heartbeats::{Heartbeats, heartbeats};
+pub use orphans::{Orphans, orphans};
+pub use paused::paused_runs;
+pub use schedule::{Chore, Chores};
+pub use stuck::{StuckTasks, stuck_tasks};
+pub use triggers::triggers;
+
+use crate::{Context, Error};
+
+/// What a chore has done, and what is left to whoever runs it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Report {
+    /// [`dead_schedulers`].
+    DeadSchedulers(DeadSchedulers),
+    /// [`orphans`].
+    Orphans(Orphans),
+    /// [`heartbeats`]: the executor is to be told to end those tries.
+    Heartbeats(Heartbeats),
+    /// [`stuck_tasks`]: the executor is to be told to let go of those tries.
+    Stuck(StuckTasks),
+    /// [`deferred`]: these are scheduled now.
+    Deferred(Vec<TaskInstanceKey>),
+    /// [`awaiting_input`]: these are scheduled now.
+    AwaitingInput(AwaitingInput),
+    /// [`paused_runs`]: these are to be examined.
+    Paused(Vec<ClaimedRun>),
+    /// [`assets`].
+    Assets(Assets),
+    /// [`triggers`]: how many were removed.
+    Triggers(u64),
+    /// [`backfills`]: which are completed.
+    Backfills(Vec<i64>),
+    /// [`deadlines`].
+    Deadlines(Deadlines),
+    /// [`executor_callbacks`]: these are to be handed over.
+    ExecutorCallbacks(ExecutorCallbacks),
+    /// [`connection_tests`]: these are to be handed over.
+    ConnectionTests(ConnectionTests),
+    /// [`stale_connection_tests`].
+    StaleConnectionTests(Vec<StaleTest>),
+    /// [`pool_slots`].
+    PoolSlots(Vec<PoolSlots>),
+    /// [`task_counts`].
+    TaskCounts(Vec<TaskCount>),
+    /// [`running_runs`].
+    RunningRuns(i64),
+}
+
+/// Does one chore.
+pub async fn run(
+    chore: Chore,
+    cx: &Context,
+    now: Timestamp,
+    watching_since: Timestamp,
+    executors: &impl Executors,
+) -> Result<Report, Error> {
+    Ok(match chore {
+        Chore::DeadSchedulers => Report::DeadSchedulers(dead_schedulers(cx, now).await?),
+        Chore::Orphans => Report::Orphans(orphans(cx, now, executors).await?),
+        Chore::Heartbeats => Report::Heartbeats(heartbeats(cx, now, watching_since).await?),
+        Chore::Stuck => Report::Stuck(stuck_tasks(cx, now, executors).await?),
+        Chore::Deferred => Report::Deferred(deferred(cx, now).await?),
+        Chore::AwaitingInput => Report::AwaitingInput(awaiting_input(cx, now).await?),
+        Chore::Paused => Report::Paused(paused_runs(cx).await?),
+        Chore::Assets => Report::Assets(assets(cx, now).await?),
+        Chore::Triggers => Report::Triggers(triggers(cx).await?),
+        Chore::Backfills => Report::Backfills(backfills(cx, now).await?),
+        Chore::Deadlines => Report::Deadlines(deadlines(cx, now).await?),
+        Chore::ExecutorCallbacks => Report::ExecutorCallbacks(executor_callbacks(cx, executors).await?),
+        Chore::ConnectionTests => Report::ConnectionTests(connection_tests(cx, now, executors).await?),
+        Chore::StaleConnectionTests => Report::StaleConnectionTests(stale_connection_tests(cx, now).await?),
+        Chore::PoolSlots => Report::PoolSlots(pool_slots(cx).await?),
+        Chore::TaskCounts => Report::TaskCounts(task_counts(cx).await?),
+        Chore::RunningRuns => Report::RunningRuns(running_runs(cx).await?),
+    })
+}
+
+/// So long before a time.
+fn ago(now: Timestamp, duration: Duration) -> Timestamp {
+    now.checked_sub(duration).unwrap_or(Timestamp::MIN)
+}

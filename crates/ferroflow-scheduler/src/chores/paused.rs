@@ -1,0 +1,26 @@
+//! Runs of DAGs that are paused: what was running in them ends, and that has to be looked at.
+
+use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::dag_run::ClaimedRun;
+use ferroflow_db::paused_run;
+
+use crate::{Context, Error};
+
+/// How many are read at a time.
+const BATCH: u32 = 500;
+
+/// The running runs of paused DAGs in which something has changed since they were last examined. They are to be
+/// examined, but nothing of them is to be scheduled.
+pub async fn paused_runs(cx: &Context) -> Result<Vec<ClaimedRun>, Error> {
+    let mut runs: Vec<ClaimedRun> = Vec::new();
+    loop {
+        let after = runs.last().map_or(0, |run| run.id);
+        let some =
+            cx.db.read(|tx| async move { paused_run::changed(tx, after, BATCH).await }.scope_boxed()).await?;
+        let is_last = some.len() < BATCH as usize;
+        runs.extend(some);
+        if is_last {
+            return Ok(runs);
+        }
+    }
+}

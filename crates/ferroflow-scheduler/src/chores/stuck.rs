@@ -1,0 +1,131 @@
+//! Task instances that were handed to an executor and do not start.
+//!
+//! Lock: each row in `task_instance`, for its transaction. The row is changed first and the executor told afterwards: a
+//! task whose row is not queued any more does not start.
+
+use std::time::Duration;
+
+use ferroflow_db::audit_log::{self, AuditEntry};
+use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_db::task_instance::overdue;
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
+use ferroflow_execution::task_instance::FailedStuck;
+use ferroflow_model::outcome::stuck::{Stuck, StuckRow, stuck};
+use ferroflow_model::state::TaskState;
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use super::executors::Executors;
+use crate::{Context, Error};
+
+/// How many are dealt with at a time; the others are by the next chore.
+const BATCH: u32 = 200;
+
+/// What stands in the audit log for each time that one was taken back: it is counted by schedulers, official ones too.
+const TAKEN_BACK: &str = "stuck in queued reschedule";
+
+/// What became of those that do not start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StuckTasks {
+    /// Those that wait to be queued again. The executor is to be told to let go of them.
+    pub taken_back: Vec<(Uuid, TaskInstanceKey)>,
+    /// Those that have failed for good. The executor is to be told, too.
+    pub failed: Vec<(Uuid, TaskInstanceKey)>,
+    /// Those that stay queued, and why.
+    pub refused: Vec<(TaskInstanceKey, String)>,
+}
+
+/// Takes back what this scheduler queued longer than `[scheduler] task_queued_timeout` ago, and fails what was taken
+/// back too often.
+pub async fn stuck_tasks(
+    cx: &Context,
+    now: Timestamp,
+    executors: &impl Executors,
+) -> Result<StuckTasks, Error> {
+    let before = super::ago(now, cx.settings.scheduler.task_queued_timeout);
+    let found = cx
+        .db
+        .read(|tx| async move { overdue::stuck(tx, before, cx.job_id, BATCH).await }.scope_boxed())
+        .await?;
+    let mut report = StuckTasks::default();
+    for one in found {
+        let can_be_revoked = executors.can_take_back(one.executor.as_deref());
+        let verdict =
+            cx.db.transact(|tx| take_back(tx, cx, &one, can_be_revoked, before, now).scope_boxed()).await?;
+        match verdict {
+            Some(Stuck::TakeBack) => report.taken_back.push((one.id, one.key)),
+            Some(Stuck::Fail) => fail(cx, &one, before, now, &mut report).await,
+            Some(Stuck::CannotBeRevoked) => {
+                let reason = "its executor cannot take it back, so a second one might start beside it";
+                report.refused.push((one.key, reason.to_owned()));
+            }
+            Some(Stuck::NotQueued | Stuck::NotMine | Stuck::Waiting) | None => {}
+        }
+    }
+    Ok(report)
+}
+
+/// Looks at one again and takes it back if that is decided; `None` if it has moved on.
+async fn take_back(
+    tx: &mut Tx,
+    cx: &Context,
+    one: &overdue::Stuck,
+    can_be_revoked: bool,
+    before: Timestamp,
+    now: Timestamp,
+) -> Result<Option<Stuck>, DbError> {
+    if !overdue::lock_stuck(tx, one.id, before, cx.job_id).await? {
+        return Ok(None);
+    }
+    let times = overdue::times_noted(tx, &one.key, one.try_number, TAKEN_BACK).await?;
+    let row = StuckRow {
+        state: Some(TaskState::Queued),
+        queued_at: one.queued_dttm,
+        is_queued_by_me: true,
+        can_be_revoked,
+        times_taken_back: u32::try_from(times).unwrap_or(u32::MAX),
+    };
+    let settings = &cx.settings.scheduler;
+    let timeout = SignedDuration::try_from(settings.task_queued_timeout).unwrap_or(SignedDuration::MAX);
+    let verdict = stuck(row, timeout, settings.num_stuck_in_queued_retries, now);
+    if verdict == Stuck::TakeBack {
+        if !overdue::take_back(tx, one.id, now).await? {
+            return Ok(None);
+        }
+        audit_log::insert(tx, &entry(one, settings.task_queued_timeout, now)).await?;
+    }
+    Ok(Some(verdict))
+}
+
+async fn fail(
+    cx: &Context,
+    one: &overdue::Stuck,
+    before: Timestamp,
+    now: Timestamp,
+    report: &mut StuckTasks,
+) {
+    let times = cx.settings.scheduler.num_stuck_in_queued_retries;
+    let message = format!("it was queued again {times} times and did not start");
+    let failed = FailedStuck { id: one.id, job_id: cx.job_id, before, message: &message };
+    match cx.service.fail_stuck(failed, now).await {
+        Ok(true) => report.failed.push((one.id, one.key.clone())),
+        Ok(false) => {}
+        Err(refusal) => report.refused.push((one.key.clone(), refusal.to_string())),
+    }
+}
+
+fn entry(one: &overdue::Stuck, timeout: Duration, now: Timestamp) -> AuditEntry {
+    AuditEntry {
+        dttm: Some(now),
+        event: TAKEN_BACK.to_owned(),
+        dag_id: Some(one.key.dag_id.clone()),
+        run_id: Some(one.key.run_id.clone()),
+        task_id: Some(one.key.task_id.clone()),
+        map_index: Some(one.key.map_index),
+        try_number: Some(one.try_number),
+        logical_date: None,
+        owner: None,
+        owner_display_name: None,
+        extra: Some(format!("queued for longer than {} seconds, and is queued again", timeout.as_secs_f64())),
+    }
+}

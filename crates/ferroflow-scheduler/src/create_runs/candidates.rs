@@ -1,0 +1,203 @@
+//! What may be due is gathered, without a lock, and put into the order of turns.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use ferroflow_db::asset_trigger::{self, QueuedAsset};
+use ferroflow_db::dag::facts::{self, DagFacts as DagRow};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
+use ferroflow_model::asset::AssetCondition;
+use ferroflow_model::runs::assets::QueueVerdict;
+use ferroflow_model::runs::create::{self, Verdict};
+use jiff::Timestamp;
+
+use super::RUNS_PER_PASS;
+use super::ask::{Asked, ask};
+use super::assets::{self, Assets};
+use super::deadlines::{self, PlannedDeadlines};
+use super::facts::{Seen, Surroundings};
+use super::report::{CreatedRuns, NotCreated};
+use crate::run::Definition;
+use crate::{Context, Error};
+
+/// The DAGs that get a run, in the order of their turns, and those whose schedule only moves on.
+#[derive(Default)]
+pub(super) struct Gathered {
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) assets: Assets,
+}
+
+/// A DAG that gets a run if nothing has changed when it is locked.
+pub(super) struct Candidate {
+    pub(super) dag_id: String,
+    pub(super) definition: Arc<Definition>,
+    /// Whether assets ask for its run.
+    pub(super) is_triggered: bool,
+    /// What Python says of its next run.
+    pub(super) asked: Option<Asked>,
+    pub(super) deadlines: PlannedDeadlines,
+}
+
+/// Finds who is due. What is refused here is in the report.
+pub(super) async fn gather(
+    cx: &Context,
+    got_partition_run: &BTreeSet<String>,
+    now: Timestamp,
+    report: &mut CreatedRuns,
+) -> Result<Gathered, Error> {
+    let read = cx.db.read(|tx| async move { Error::split(Snapshot::load(tx, cx, now).await) }.scope_boxed());
+    let Snapshot { mut dags, around, assets, stale_queues, unreadable } = read.await??;
+    unqueue_stale(cx, &stale_queues).await?;
+    for (dag_id, reason) in unreadable {
+        report.refuse(&dag_id, reason);
+    }
+    for dag in &mut dags {
+        dag.got_partition_run = got_partition_run.contains(dag.dag_id());
+    }
+    let facts: Vec<_> = dags.iter().map(|dag| dag.facts(&around)).collect();
+    let flags: HashMap<&str, bool> =
+        dags.iter().map(|dag| (dag.dag_id(), dag.row.exceeds_max_non_backfill)).collect();
+    let mut turns: Vec<(String, bool)> = Vec::new();
+    for decision in create::decide(&facts, now, RUNS_PER_PASS) {
+        match decision.verdict {
+            Verdict::Create(_) => turns.push((decision.dag_id.to_owned(), false)),
+            Verdict::AdvanceOnly => turns.push((decision.dag_id.to_owned(), true)),
+            Verdict::Postponed => report.is_more_due = true,
+            // Under the lock it is refused again, and its flag corrected.
+            Verdict::Refused(create::NotCreated::AtMaxActiveRuns { .. })
+                if flags.get(decision.dag_id) != Some(&decision.exceeds_max_non_backfill) =>
+            {
+                turns.push((decision.dag_id.to_owned(), false));
+            }
+            Verdict::Refused(reason) => report.refuse(decision.dag_id, reason),
+        }
+    }
+    let mut by_id: HashMap<String, Seen> =
+        dags.into_iter().map(|dag| (dag.dag_id().to_owned(), dag)).collect();
+    let in_turn: Vec<(Seen, bool)> =
+        turns.into_iter().filter_map(|(id, advances)| Some((by_id.remove(&id)?, advances))).collect();
+    let candidates = prepare(cx, in_turn, &around).await?;
+    Ok(Gathered { candidates, assets })
+}
+
+/// What was read.
+struct Snapshot {
+    dags: Vec<Seen>,
+    around: Surroundings,
+    assets: Assets,
+    /// What waits for DAGs that wait for no assets any more.
+    stale_queues: Vec<(i64, String)>,
+    unreadable: Vec<(String, NotCreated)>,
+}
+
+impl Snapshot {
+    async fn load(tx: &mut Tx, cx: &Context, now: Timestamp) -> Result<Self, Error> {
+        let queued = asset_trigger::queued(tx).await?;
+        let due = facts::due(tx, now).await?;
+        let known: HashSet<&str> = due.dags.iter().map(|dag| dag.dag_id.as_str()).collect();
+        let others: BTreeSet<&str> =
+            queued.iter().map(|row| row.dag_id.as_str()).filter(|id| !known.contains(id)).collect();
+        let others = facts::find(tx, &others.into_iter().collect::<Vec<_>>()).await?;
+        let unreadable = due.unreadable.into_iter().chain(others.unreadable);
+        let mut unreadable: Vec<(String, NotCreated)> =
+            unreadable.map(|(id, error)| (id, NotCreated::BadRow(error.to_string()))).collect();
+        let rows: Vec<DagRow> = due.dags.into_iter().chain(others.dags).collect();
+        let definitions = definitions(tx, cx, &rows, now, &mut unreadable).await?;
+        let (assets, stale_queues, triggered) = queues(tx, &queued, &definitions).await?;
+        let mut dags: Vec<Seen> = Vec::with_capacity(rows.len());
+        for row in rows {
+            let Some(definition) = definitions.get(&row.dag_id) else { continue };
+            let mut dag = Seen::new(row, definition, now);
+            dag.triggered_at = triggered.get(dag.dag_id()).copied();
+            let is_due = dag.row.next_dagrun_create_after.is_some_and(|at| at <= now);
+            if is_due || dag.triggered_at.is_some() {
+                dags.push(dag);
+            }
+        }
+        let mut around = Surroundings::load(tx, &dags).await?;
+        around.load_turns(tx, &dags, now).await?;
+        Ok(Self { dags, around, assets, stale_queues, unreadable })
+    }
+}
+
+type Definitions = HashMap<String, Arc<Definition>>;
+
+async fn definitions(
+    tx: &mut Tx,
+    cx: &Context,
+    rows: &[DagRow],
+    now: Timestamp,
+    unreadable: &mut Vec<(String, NotCreated)>,
+) -> Result<Definitions, Error> {
+    let ids: Vec<&str> = rows.iter().map(|row| row.dag_id.as_str()).collect();
+    let mut definitions = Definitions::new();
+    for (dag_id, read) in cx.definitions.newest_of(tx, &ids, now).await? {
+        match read {
+            Ok(definition) => _ = definitions.insert(dag_id, definition),
+            Err(error) => unreadable.push((dag_id, NotCreated::NoDefinition(error.to_string()))),
+        }
+    }
+    Ok(definitions)
+}
+
+/// What aliases stand for; what waits in vain; and the DAGs whose condition on assets is met, with the time.
+type Queues = (Assets, Vec<(i64, String)>, HashMap<String, Timestamp>);
+
+async fn queues(tx: &mut Tx, queued: &[QueuedAsset], definitions: &Definitions) -> Result<Queues, DbError> {
+    let waiting: BTreeSet<&str> = queued.iter().map(|row| row.dag_id.as_str()).collect();
+    let conditions: Vec<&AssetCondition> =
+        waiting.iter().filter_map(|id| condition_of(definitions.get(*id)?)).collect();
+    let assets = Assets::load(tx, conditions.into_iter()).await?;
+    let mut stale = Vec::new();
+    let mut triggered = HashMap::new();
+    for (dag_id, verdict) in assets::judge(queued, |id| condition_of(definitions.get(id)?), &assets) {
+        match verdict {
+            QueueVerdict::Ready(at) => _ = triggered.insert(dag_id.to_owned(), at),
+            QueueVerdict::Stale => stale.extend(
+                queued
+                    .iter()
+                    .filter(|row| row.dag_id == dag_id && !row.has_expression)
+                    .map(|row| (row.asset_id, row.dag_id.clone())),
+            ),
+            QueueVerdict::Waiting(_) | QueueVerdict::NoCondition => {}
+        }
+    }
+    Ok((assets, stale, triggered))
+}
+
+/// The condition on assets of a DAG that gets runs for assets as such. One that waits for partitions gets them for those.
+pub(super) fn condition_of(definition: &Arc<Definition>) -> Option<&AssetCondition> {
+    let timetable = &definition.dag().timetable;
+    timetable.assets().filter(|_| !timetable.is_partitioned())
+}
+
+async fn unqueue_stale(cx: &Context, stale: &[(i64, String)]) -> Result<(), Error> {
+    if stale.is_empty() {
+        return Ok(());
+    }
+    let rows: &Vec<(i64, &str)> = &stale.iter().map(|(asset, dag_id)| (*asset, dag_id.as_str())).collect();
+    let deleted = cx.db.transact(|tx| async move { asset_trigger::unqueue(tx, rows).await }.scope_boxed());
+    Ok(deleted.await?)
+}
+
+/// Asks for what may not be asked for in a transaction.
+async fn prepare(
+    cx: &Context,
+    in_turn: Vec<(Seen, bool)>,
+    around: &Surroundings,
+) -> Result<Vec<Candidate>, Error> {
+    let definitions: Vec<&Arc<Definition>> = in_turn.iter().map(|(dag, _)| &dag.definition).collect();
+    let mut deadlines = deadlines::plan(cx, &definitions).await?;
+    let mut candidates = Vec::with_capacity(in_turn.len());
+    for (dag, advances) in in_turn {
+        let about = if advances { dag.existing(around) } else { dag.next.info() };
+        candidates.push(Candidate {
+            asked: ask(cx, &dag.definition, about, advances).await,
+            deadlines: deadlines.remove(&dag.definition.version.id).unwrap_or_default(),
+            is_triggered: dag.triggered_at.is_some(),
+            dag_id: dag.row.dag_id,
+            definition: dag.definition,
+        });
+    }
+    Ok(candidates)
+}

@@ -1,0 +1,68 @@
+//! Step 1 of the cycle: runs that are due are made.
+//!
+//! A pass gathers what may be due without a lock, asks the model whose turn it is, and asks Python where a timetable is
+//! somebody's own. Then it goes through the DAGs in their turns, many of them in one transaction: their rows in `dag` are
+//! locked, what is locked is looked at again and decided anew, and the runs are written.
+//!
+//! Locks, in this order: `dag` (skipping those that others hold), `asset_dag_run_queue` (the same). Partitions of assets
+//! lock their rows in `asset_partition_dag_run` only, as official schedulers do.
+
+mod ask;
+mod assets;
+mod batch;
+mod candidates;
+mod deadlines;
+mod facts;
+mod partitions;
+mod plan;
+mod report;
+
+use std::collections::BTreeSet;
+
+use ferroflow_db::{ScopedFutureExt as _, dag};
+use ferroflow_execution::RunMaking;
+use jiff::Timestamp;
+
+use crate::{Context, Error};
+
+pub use report::{Created, CreatedRuns, NotCreated, Refused};
+
+/// So many runs are made in one transaction, if `[scheduler] max_dagruns_to_create_per_loop` does not say more.
+const RUNS_PER_TRANSACTION: usize = 100;
+
+/// A transaction that has so many task instances takes no further run.
+const INSTANCES_PER_TRANSACTION: usize = 5_000;
+
+/// So many runs are made in one pass. The next one can follow at once; in between, others have their turn.
+const RUNS_PER_PASS: usize = 1_000;
+
+/// Makes the runs that are due: of partitions of assets, of schedules and of assets. None if `[scheduler]
+/// use_job_schedule` is off.
+pub async fn create_runs(cx: &Context, now: Timestamp) -> Result<CreatedRuns, Error> {
+    let mut report = CreatedRuns::default();
+    if !cx.settings.scheduler.use_job_schedule {
+        return Ok(report);
+    }
+    partitions::create(cx, now, &mut report).await?;
+    let got_run: BTreeSet<String> = report.created.iter().map(|run| run.dag_id.clone()).collect();
+    let gathered = candidates::gather(cx, &got_run, now, &mut report).await?;
+    batch::create(cx, &gathered, now, &mut report).await?;
+    Ok(report)
+}
+
+/// What checks the names of runs. It takes a while to be made, so only who has a run to make asks for it.
+fn making(cx: &Context) -> Result<RunMaking, Error> {
+    Ok(RunMaking::new(&cx.settings, cx.driver.unixname.clone(), None)?)
+}
+
+/// When the next run is due after `now`: one that a schedule makes, or a queued one that may not start before.
+pub async fn next_due(cx: &Context, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+    let due = cx.db.read(|tx| async move { dag::facts::next_due(tx, now).await }.scope_boxed());
+    Ok(due.await?)
+}
+
+/// How many runs a transaction may make.
+fn runs_per_transaction(cx: &Context) -> usize {
+    let configured = cx.settings.scheduler.max_dagruns_to_create_per_loop;
+    usize::try_from(configured).unwrap_or(usize::MAX).max(RUNS_PER_TRANSACTION)
+}

@@ -1,0 +1,222 @@
+//! One cycle: the steps, in order, each only if something asks for it.
+
+use ferroflow_executor::Executor;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::chores::{self, Chore, Report};
+use crate::create_runs::{CreatedRuns, create_runs, next_due};
+use crate::dispatch::{Dispatched, dispatch};
+use crate::examine_runs::{ExaminedRuns, examine_runs};
+use crate::harvest::{Met, harvest};
+use crate::look_around::look_around;
+use crate::queue_tasks::QueuedTasks;
+use crate::scheduler::Scheduler;
+use crate::start_runs::{StartedRuns, start_runs};
+use crate::{Error, attended::RunKey};
+
+/// How often the critical section is passed through in one cycle.
+const MOST_PASSES: usize = 4;
+
+/// A part of a cycle. Each leaves the database as others may find it, and the scheduler may end after any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// What executors told meets the rows.
+    Harvest,
+    /// What nobody has told is looked for.
+    LookAround,
+    /// Runs that are due are made.
+    CreateRuns,
+    /// Runs that may start do.
+    StartRuns,
+    /// Runs that something has happened to are examined.
+    ExamineRuns,
+    /// One pass through the critical section.
+    QueueTasks,
+    /// What it queued goes to executors.
+    HandOver,
+    /// Chores that are due.
+    Chores,
+}
+
+/// What a cycle did: for metrics, logs and tests.
+#[derive(Debug, Default)]
+pub struct CycleReport {
+    /// Runs that were made.
+    pub created: CreatedRuns,
+    /// Runs that were started.
+    pub started: StartedRuns,
+    /// Runs that were examined.
+    pub examined: ExaminedRuns,
+    /// What each pass through the critical section did.
+    pub passes: Vec<QueuedTasks>,
+    /// What was handed to executors.
+    pub dispatched: Vec<Dispatched>,
+    /// The chores that were done.
+    pub chores: Vec<(Chore, Report)>,
+}
+
+/// What is asked for besides what follows from events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wants {
+    /// Whether runs may be due.
+    pub(crate) create: bool,
+    /// Whether runs may start.
+    pub(crate) start: bool,
+    /// When the next run is due.
+    pub(crate) create_at: Option<Timestamp>,
+    /// When to look around.
+    pub(crate) look_at: Timestamp,
+}
+
+impl Wants {
+    /// Everything, at once.
+    pub(crate) fn at_first() -> Self {
+        Self { create: true, start: true, create_at: None, look_at: Timestamp::MIN }
+    }
+
+    /// When something is asked for although nothing happens.
+    pub(crate) fn next(&self) -> Timestamp {
+        self.create_at.map_or(self.look_at, |at| at.min(self.look_at))
+    }
+}
+
+impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+    /// Does all that is to be done at this time. What it could not do because of the database is still asked for.
+    pub async fn cycle(&mut self, now: Timestamp) -> Result<CycleReport, Error> {
+        let mut report = CycleReport::default();
+        let mut next = Some(Step::Harvest);
+        while let Some(step) = next {
+            next = self.step(step, &mut report, now).await?;
+        }
+        Ok(report)
+    }
+
+    /// Does one step of a cycle, of which the others were done before; answers the one that follows.
+    pub async fn step(
+        &mut self,
+        step: Step,
+        report: &mut CycleReport,
+        now: Timestamp,
+    ) -> Result<Option<Step>, Error> {
+        Ok(Some(match step {
+            Step::Harvest => {
+                self.harvest().await?;
+                Step::LookAround
+            }
+            Step::LookAround => {
+                if now >= self.wants.look_at {
+                    self.look_around(now).await?;
+                }
+                Step::CreateRuns
+            }
+            Step::CreateRuns => {
+                if self.wants.create || self.wants.create_at.is_some_and(|at| at <= now) {
+                    report.created = self.create_runs(now).await?;
+                }
+                Step::StartRuns
+            }
+            Step::StartRuns => {
+                if self.wants.start {
+                    report.started = self.start_runs(now).await?;
+                }
+                Step::ExamineRuns
+            }
+            Step::ExamineRuns => {
+                report.examined = self.examine_runs(now).await;
+                Step::QueueTasks
+            }
+            Step::QueueTasks => {
+                self.queue_tasks(report, now).await?;
+                Step::HandOver
+            }
+            Step::HandOver => {
+                if self.hand_over(report).await? {
+                    Step::QueueTasks
+                } else {
+                    Step::Chores
+                }
+            }
+            Step::Chores => {
+                report.chores = self.do_chores(now).await;
+                return Ok(None);
+            }
+        }))
+    }
+
+    /// Brings what executors told together with the rows, and has the runs know of it.
+    pub(crate) async fn harvest(&mut self) -> Result<(), Error> {
+        self.take_in_events().await;
+        while let Some(heard) = self.heard.front() {
+            let harvested = harvest(&self.cx.db, &self.cx.service, Some(self.cx.job_id), heard).await?;
+            self.heard.pop_front();
+            let state = match harvested.what {
+                Met::Told(state) => Some(state),
+                _ => None,
+            };
+            if harvested.is_news() {
+                self.attended.hear(&harvested.key, harvested.id, state);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds what nobody has told.
+    async fn look_around(&mut self, now: Timestamp) -> Result<(), Error> {
+        look_around(&self.cx, &mut self.attended, &mut self.surroundings, now).await?;
+        self.queue.sweep(&self.cx, now).await?;
+        (self.wants.create, self.wants.start) = (true, true);
+        let pause =
+            self.cx.settings.scheduler.scheduler_idle_sleep_time.max(self.queue.pause_between_sweeps());
+        let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::from_secs(1));
+        self.wants.look_at = now.checked_add(pause).unwrap_or(Timestamp::MAX);
+        Ok(())
+    }
+
+    async fn create_runs(&mut self, now: Timestamp) -> Result<CreatedRuns, Error> {
+        let created = create_runs(&self.cx, now).await?;
+        self.wants.create = created.is_more_due;
+        self.wants.start |= !created.created.is_empty();
+        self.wants.create_at = next_due(&self.cx, now).await?;
+        Ok(created)
+    }
+
+    async fn start_runs(&mut self, now: Timestamp) -> Result<StartedRuns, Error> {
+        let started = start_runs(&self.cx, now).await?;
+        self.wants.start = started.is_more_due;
+        for run in &started.started {
+            self.attended.attend(RunKey { dag_id: run.dag_id.clone(), run_id: run.run_id.clone() });
+        }
+        Ok(started)
+    }
+
+    async fn examine_runs(&mut self, now: Timestamp) -> ExaminedRuns {
+        let peers = &self.surroundings.peers;
+        let examined = examine_runs(&self.cx, &mut self.attended, peers, self.width, now).await;
+        self.queue.add(examined.scheduled.iter().map(|instance| instance.id));
+        if !examined.ended.is_empty() {
+            // There is room for others.
+            (self.wants.create, self.wants.start) = (true, true);
+        }
+        examined
+    }
+
+    /// Queues what may be queued. It is still to be handed over.
+    async fn queue_tasks(&mut self, report: &mut CycleReport, now: Timestamp) -> Result<(), Error> {
+        let slots = self.executors.slots();
+        let pass = self.queue.queue(&self.cx, &slots, now).await?;
+        self.is_section_busy = pass.is_busy;
+        report.passes.push(pass);
+        Ok(())
+    }
+
+    /// Hands over what the last pass has queued. Answers whether another one makes sense in this cycle.
+    async fn hand_over(&mut self, report: &mut CycleReport) -> Result<bool, Error> {
+        let Some(pass) = report.passes.last() else { return Ok(false) };
+        let dispatched = dispatch(&self.cx.service, &self.paths, &mut self.executors, &pass.queued).await;
+        for task in &pass.queued {
+            self.attended.hear(&task.row.key, task.row.id, task.row.state);
+        }
+        report.dispatched.push(dispatched?);
+        Ok(pass.is_worth_repeating && !pass.is_busy && report.passes.len() < MOST_PASSES)
+    }
+}

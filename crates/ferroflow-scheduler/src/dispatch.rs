@@ -1,0 +1,55 @@
+//! Queued rows become workloads, and go to their executors. The transaction that queued them is committed: if this
+//! process ends in between, its peers find them by its job.
+
+use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_execution::Service;
+use ferroflow_executor::{Executor, Workload};
+
+use crate::executors::Executors;
+use crate::harvest::put_down;
+use crate::queue_tasks::QueuedTask;
+use crate::workload::{DagFile, workload};
+use crate::{Error, LogPaths};
+
+/// What became of rows that were queued.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dispatched {
+    /// How many went to their executors.
+    pub submitted: usize,
+    /// Those that could not, and why. They have failed, or are tried again if they may be.
+    pub impossible: Vec<(TaskInstanceKey, String)>,
+}
+
+/// Hands queued task instances to their executors.
+pub async fn dispatch<E: Executor>(
+    service: &Service,
+    paths: &LogPaths,
+    executors: &mut Executors<E>,
+    queued: &[QueuedTask],
+) -> Result<Dispatched, Error> {
+    let mut dispatched = Dispatched::default();
+    let mut impossible = Vec::new();
+    for task in queued {
+        match made(task, paths) {
+            Ok(workload) => {
+                executors.submit(task.executor, workload);
+                dispatched.submitted += 1;
+            }
+            Err(reason) => impossible.push((task, reason)),
+        }
+    }
+    // Only now: the others do not wait for it.
+    for (task, reason) in impossible {
+        put_down(service, task.row.id, task.row.try_number, &reason).await?;
+        dispatched.impossible.push((task.row.key.clone(), reason));
+    }
+    Ok(dispatched)
+}
+
+fn made(task: &QueuedTask, paths: &LogPaths) -> Result<Workload, String> {
+    if task.row.dag_version_id.is_none() {
+        return Err("it is of no version of its DAG; clear it to have it made anew".to_owned());
+    }
+    let made = workload(&task.run.run, DagFile::from(&*task.run), &task.row, paths);
+    made.map_err(|error| error.to_string())
+}

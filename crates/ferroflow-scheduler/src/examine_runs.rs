@@ -1,0 +1,170 @@
+//! Step 3: runs that something has happened to are examined, and what follows is written.
+//!
+//! Locks: the row of each run (skipped if somebody else has it), in a transaction of its own.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_model::readiness::{RunVerdict, WhenReady};
+use ferroflow_model::state::RunState;
+use ferroflow_telemetry::chain;
+use jiff::Timestamp;
+use tokio::task::JoinSet;
+
+use crate::attended::{Attended, Entry, RunKey};
+use crate::run::{ActiveRun, SeenInstance};
+use crate::{Context, Error};
+
+/// How many runs are examined in one cycle, so that a burst does not keep ready tasks waiting.
+const MOST_RUNS: usize = 500;
+
+/// What became of the runs that were looked at.
+#[derive(Debug, Default)]
+pub struct ExaminedRuns {
+    /// Instances that are ready to be queued.
+    pub scheduled: Vec<SeenInstance>,
+    /// Runs that have ended, and how.
+    pub ended: Vec<(RunKey, RunVerdict)>,
+    /// Runs that could not be looked at, and why. They are tried again later.
+    pub set_aside: Vec<(RunKey, String)>,
+    /// How many were looked at.
+    pub examined: usize,
+}
+
+/// What became of one run.
+enum Fate {
+    /// It goes on.
+    GoesOn(Vec<SeenInstance>),
+    /// It has ended.
+    Ended(RunVerdict),
+    /// It is not ours to look after: it is gone, does not run, or somebody else does.
+    NotOurs,
+    /// It could not be looked at: why.
+    SetAside(String),
+}
+
+/// Examines what is dirty, so many at a time.
+pub(crate) async fn examine_runs(
+    cx: &Arc<Context>,
+    attended: &mut Attended,
+    peers: &HashSet<i64>,
+    width: usize,
+    now: Timestamp,
+) -> ExaminedRuns {
+    let mut report = ExaminedRuns::default();
+    let mut waiting = attended.take_dirty(now, MOST_RUNS).into_iter();
+    let mut busy: JoinSet<(RunKey, Entry, Fate)> = JoinSet::new();
+    let peers = Arc::new(peers.clone());
+    loop {
+        while busy.len() < width
+            && let Some((key, entry)) = waiting.next()
+        {
+            let (cx, peers) = (Arc::clone(cx), Arc::clone(&peers));
+            busy.spawn(async move {
+                let mut entry = entry;
+                let fate = examine(&cx, &key, &mut entry, &peers, now).await;
+                let fate = fate.unwrap_or_else(|error| Fate::SetAside(chain(&error)));
+                (key, entry, fate)
+            });
+        }
+        match busy.join_next().await {
+            Some(Ok((key, entry, fate))) => report.take_in(attended, key, entry, fate, now),
+            // A run whose examination has ended in a panic is not attended any more; looking around finds it again.
+            Some(Err(error)) => tracing::error!(%error, "the examination of a run has failed"),
+            None => return report,
+        }
+    }
+}
+
+impl ExaminedRuns {
+    fn take_in(&mut self, attended: &mut Attended, key: RunKey, entry: Entry, fate: Fate, now: Timestamp) {
+        self.examined += 1;
+        match fate {
+            Fate::GoesOn(scheduled) => {
+                self.scheduled.extend(scheduled);
+                attended.give_back(key, entry, now);
+            }
+            Fate::Ended(verdict) => {
+                attended.leave(&key);
+                self.ended.push((key, verdict));
+            }
+            Fate::NotOurs => attended.leave(&key),
+            Fate::SetAside(reason) => {
+                tracing::warn!(dag_id = key.dag_id, run_id = key.run_id, reason, "a run is set aside");
+                self.set_aside.push((key.clone(), reason));
+                attended.put_off(key, entry, now);
+            }
+        }
+    }
+}
+
+async fn examine(
+    cx: &Context,
+    key: &RunKey,
+    entry: &mut Entry,
+    peers: &HashSet<i64>,
+    now: Timestamp,
+) -> Result<Fate, Error> {
+    if !bring_up_to_date(cx, key, entry, now).await? {
+        return Ok(Fate::NotOurs);
+    }
+    let Some(run) = entry.run.as_deref_mut() else { return Ok(Fate::NotOurs) };
+    let when_ready = if entry.is_held { WhenReady::Leave } else { WhenReady::Schedule };
+    let mut scheduled = Vec::new();
+    while run.needs_step(now) {
+        let step = run.step(&cx.db, &cx.driver, when_ready, now).await?;
+        scheduled.extend(step.scheduled.iter().filter_map(|instance| run.seen(*instance)));
+        if step.is_stale {
+            return Ok(after_a_stale_step(run, peers, scheduled));
+        }
+        if !matches!(step.run, RunVerdict::Running | RunVerdict::NotBefore(_)) {
+            return Ok(Fate::Ended(step.run));
+        }
+    }
+    Ok(Fate::GoesOn(scheduled))
+}
+
+/// Somebody else was faster, or is at it. If that is a peer that looks after its runs, this one is its run now.
+fn after_a_stale_step(run: &ActiveRun, peers: &HashSet<i64>, scheduled: Vec<SeenInstance>) -> Fate {
+    let is_of_peer = run.row.scheduled_by_job_id.is_some_and(|job| peers.contains(&job));
+    if run.row.state != RunState::Running || is_of_peer { Fate::NotOurs } else { Fate::GoesOn(scheduled) }
+}
+
+/// Reads what is to be read. False if the run does not run.
+async fn bring_up_to_date(
+    cx: &Context,
+    key: &RunKey,
+    entry: &mut Entry,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let (has_dag_changed, has_past_changed) =
+        (std::mem::take(&mut entry.has_dag_changed), std::mem::take(&mut entry.has_past_changed));
+    let changed: Vec<_> = std::mem::take(&mut entry.changed).into_iter().collect();
+    let Some(run) = entry.run.as_deref_mut() else {
+        let (dag_id, run_id) = (&key.dag_id, &key.run_id);
+        let loaded = ActiveRun::load_with(&cx.db, &cx.driver, &cx.definitions, dag_id, run_id, now).await;
+        return match loaded {
+            Ok(run) => {
+                let is_running = run.row.state == RunState::Running;
+                entry.run = Some(Box::new(run));
+                Ok(is_running)
+            }
+            Err(Error::NoRun { .. }) => Ok(false),
+            Err(error) => Err(error),
+        };
+    };
+    if has_dag_changed {
+        let dag_id = key.dag_id.as_str();
+        let newest = cx.db.read(|tx| {
+            async move { Error::split(cx.definitions.newest(tx, dag_id, now).await) }.scope_boxed()
+        });
+        run.go_on_with(&cx.db, &cx.driver, newest.await??, now).await?;
+    } else {
+        run.refresh(&cx.db, &cx.driver, &changed, now).await?;
+    }
+    if has_past_changed {
+        run.refresh_past(&cx.db).await?;
+    }
+    Ok(run.row.state == RunState::Running)
+}

@@ -1,0 +1,71 @@
+//! Chores that are due are done, and what they found is acted on.
+
+use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_executor::Executor;
+use ferroflow_telemetry::chain;
+use jiff::Timestamp;
+
+use crate::attended::RunKey;
+use crate::chores::{self, Chore, Report};
+use crate::scheduler::Scheduler;
+
+impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+    /// Does the chores that are due. One that fails is told of, and done again when it is due.
+    pub(crate) async fn do_chores(&mut self, now: Timestamp) -> Vec<(Chore, Report)> {
+        let mut reports = Vec::new();
+        for chore in self.chores.due(now) {
+            let watching_since = self.chores.watching_since(now);
+            match chores::run(chore, &self.cx, now, watching_since, &self.adopters).await {
+                Ok(report) => {
+                    self.act_on(&report, now);
+                    self.chores.ended(chore, Some(&report), now);
+                    reports.push((chore, report));
+                }
+                Err(error) => {
+                    tracing::error!(chore = chore.name(), "a chore has failed: {}", chain(&error));
+                    self.chores.ended(chore, None, now);
+                }
+            }
+        }
+        reports
+    }
+
+    fn act_on(&mut self, report: &Report, now: Timestamp) {
+        match report {
+            Report::Heartbeats(found) => {
+                for (id, key, _) in &found.ended {
+                    self.executors.terminate(*id);
+                    self.read_again(key);
+                }
+            }
+            Report::Stuck(found) => {
+                for (id, key) in found.taken_back.iter().chain(&found.failed) {
+                    self.executors.terminate(*id);
+                    self.read_again(key);
+                }
+            }
+            Report::Orphans(found) => {
+                for key in found.reset.iter().chain(&found.settled) {
+                    self.read_again(key);
+                }
+            }
+            Report::Deferred(keys) => keys.iter().for_each(|key| self.read_again(key)),
+            Report::AwaitingInput(found) => {
+                found.answered.iter().chain(&found.unanswered).for_each(|key| self.read_again(key));
+            }
+            Report::Paused(runs) => {
+                for run in runs {
+                    let (dag_id, run_id) = (run.dag_id.clone(), run.run_id.clone());
+                    self.attended.attend_held(RunKey { dag_id, run_id });
+                }
+            }
+            _ => return,
+        }
+        // Others may have become ready with it, and runs be left to look after.
+        self.wants.look_at = self.wants.look_at.min(now);
+    }
+
+    fn read_again(&mut self, key: &TaskInstanceKey) {
+        self.attended.forget(&RunKey::from(key));
+    }
+}

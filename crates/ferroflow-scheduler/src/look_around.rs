@@ -1,0 +1,120 @@
+//! What nobody has told: runs that nobody looks after, and rows that others have written.
+//!
+//! Takes no locks. Whatever is found is looked at again by the step that acts on it.
+
+use std::collections::{HashMap, HashSet};
+
+use ferroflow_db::attending::{self, AttendedRun, PeersAlive};
+use ferroflow_db::dag_run::ClaimedRun;
+use ferroflow_db::task_instance_step::InstanceRow;
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
+use ferroflow_model::state::RunState;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::attended::{Attended, RunKey};
+use crate::run::Definition;
+use crate::{Context, Error};
+
+/// What schedulers that look after their runs by themselves have as their `executor_class`; official ones have none.
+pub const EXECUTOR_CLASS: &str = "ferroflow";
+
+/// The type of jobs that schedulers are.
+pub const JOB_TYPE: &str = "SchedulerJob";
+
+/// A run that was not looked at for so long is left behind, whoever had it.
+const LEFT_BEHIND: SignedDuration = SignedDuration::from_mins(2);
+
+/// Clocks differ, and transactions take time: rows that were written so long before the last look are read again.
+const OVERLAP: SignedDuration = SignedDuration::from_secs(10);
+
+/// How many runs are taken on at a time.
+const MOST_RUNS: i64 = 1000;
+
+/// What the last look has found.
+#[derive(Debug, Default)]
+pub struct Surroundings {
+    /// Other schedulers that look after their runs by themselves.
+    pub peers: HashSet<i64>,
+    looked: Option<Timestamp>,
+}
+
+struct Found {
+    peers: Vec<i64>,
+    unattended: Vec<ClaimedRun>,
+    states: Vec<AttendedRun>,
+    changed: Vec<(i64, InstanceRow)>,
+    changed_dags: Vec<String>,
+}
+
+/// Looks around, and has the attended runs know of it.
+pub async fn look_around(
+    cx: &Context,
+    attended: &mut Attended,
+    surroundings: &mut Surroundings,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let since = surroundings.looked.unwrap_or(now).checked_sub(OVERLAP).unwrap_or(Timestamp::MIN);
+    let ids = attended.ids();
+    let definitions = untied_definitions(attended);
+    let (ids_read, definitions) = (ids.as_slice(), &definitions);
+    let found: Found = cx
+        .db
+        .read(|tx| async move { gather(cx, tx, ids_read, definitions, since, now).await }.scope_boxed())
+        .await?;
+    surroundings.peers = found.peers.into_iter().filter(|id| *id != cx.job_id).collect();
+    surroundings.looked = Some(now);
+    let there: HashMap<i64, AttendedRun> = found.states.into_iter().map(|run| (run.id, run)).collect();
+    for id in ids {
+        match there.get(&id) {
+            Some(run) if run.state == RunState::Running => attended.hold(id, run.is_held),
+            _ => {
+                if let Some(key) = attended.key_of(id).cloned() {
+                    attended.leave(&key);
+                }
+            }
+        }
+    }
+    for (id, row) in &found.changed {
+        attended.see(*id, row);
+    }
+    for dag_id in &found.changed_dags {
+        attended.dag_has_changed(dag_id);
+    }
+    for run in found.unattended {
+        let key = RunKey { dag_id: run.dag_id, run_id: run.run_id };
+        if !attended.contains(&key) {
+            attended.attend(key);
+        }
+    }
+    Ok(())
+}
+
+async fn gather(
+    cx: &Context,
+    tx: &mut Tx,
+    ids: &[i64],
+    definitions: &HashMap<&str, &Definition>,
+    since: Timestamp,
+    now: Timestamp,
+) -> Result<Found, DbError> {
+    let before = |ago: SignedDuration| now.checked_sub(ago).unwrap_or(Timestamp::MIN);
+    let threshold = cx.settings.scheduler.scheduler_health_check_threshold;
+    let peers = PeersAlive {
+        executor_class: EXECUTOR_CLASS,
+        heartbeat_since: before(SignedDuration::try_from(threshold).unwrap_or(SignedDuration::MAX)),
+        examined_since: before(LEFT_BEHIND),
+    };
+    Ok(Found {
+        peers: attending::living_peers(tx, JOB_TYPE, peers).await?,
+        unattended: attending::unattended(tx, peers, now, MOST_RUNS).await?,
+        states: attending::states(tx, ids).await?,
+        changed: attending::changed(tx, ids, since).await?,
+        changed_dags: cx.definitions.changed(tx, definitions).await?,
+    })
+}
+
+/// The DAGs that runs follow as they change.
+fn untied_definitions(attended: &Attended) -> HashMap<&str, &Definition> {
+    let untied = attended.read().filter(|(_, run)| Definition::version_of_run(&run.row).is_none());
+    untied.map(|(key, run)| (key.dag_id.as_str(), &*run.definition)).collect()
+}

@@ -1,0 +1,130 @@
+//! What a pass did, and what is in the way of the others.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ferroflow_db::dag_run_query::RunWithDag;
+use ferroflow_db::task_instance::TaskInstance;
+use ferroflow_model::admission::{ClosedPool, DagLimits, Decision, InstanceKey, Refusal, Refused, Stopped};
+use ferroflow_model::state::{RunState, TaskState};
+use uuid::Uuid;
+
+use super::section::Granted;
+
+/// What a pass did.
+#[derive(Clone, Debug, Default)]
+pub struct QueuedTasks {
+    /// Whether another scheduler was in the critical section: nothing was looked at.
+    pub is_busy: bool,
+    /// Who is queued now, first things first.
+    pub queued: Vec<QueuedTask>,
+    /// Who was admitted, and was not as it was known.
+    pub left_out: Vec<LeftOut>,
+    /// Who cannot run, and why.
+    pub refused: Vec<Refused>,
+    /// The pools of which nobody can have a slot any more.
+    pub closed_pools: Vec<ClosedPool>,
+    /// Why not everybody was looked at, if so.
+    pub stopped: Option<Stopped>,
+    /// DAGs that were set aside, each with its reason.
+    pub set_aside: Vec<(String, String)>,
+    /// Whether another pass could queue more at once.
+    pub is_worth_repeating: bool,
+}
+
+/// A task instance that is queued now. It is still to be handed to its executor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueuedTask {
+    /// Its row.
+    pub row: TaskInstance,
+    /// Its run and DAG.
+    pub run: Arc<RunWithDag>,
+    /// The place of its executor among those that were given.
+    pub executor: usize,
+}
+
+/// One that was admitted and is not queued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Which one.
+    pub key: InstanceKey,
+    /// The identity of its try.
+    pub id: Uuid,
+    /// Why.
+    pub why: WhyLeftOut,
+}
+
+/// Why one was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WhyLeftOut {
+    /// Another transaction holds its row, or it has begun a new life under another id.
+    Held,
+    /// It waits no longer.
+    NotScheduled(Option<TaskState>),
+    /// It takes another pool, more or fewer slots, or another executor than was known. It is read again.
+    RowChanged,
+    /// Its run or its DAG is gone.
+    RunGone,
+    /// Its run is not running.
+    RunNotRunning(RunState),
+    /// Its DAG is paused.
+    DagPaused,
+    /// Its DAG allows other things than were known.
+    DagChanged(DagLimits),
+}
+
+impl fmt::Display for WhyLeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Held => f.write_str("somebody else is working on it"),
+            Self::NotScheduled(state) => {
+                write!(f, "its state is {} by now", state.map_or("none", TaskState::as_str))
+            }
+            Self::RowChanged => f.write_str("its pool, slots or executor have changed"),
+            Self::RunGone => f.write_str("its run or its DAG is gone"),
+            Self::RunNotRunning(state) => write!(f, "its run is {state}"),
+            Self::DagPaused => f.write_str("its DAG is paused"),
+            Self::DagChanged(_) => f.write_str("the limits of its DAG have changed"),
+        }
+    }
+}
+
+/// What a sweep found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// How many runs were read, since others had changed what waits in them.
+    pub runs: usize,
+    /// How many task instances were found in them.
+    pub found: usize,
+    /// How many runs are left for the next sweep.
+    pub left: usize,
+    /// DAGs that were set aside, each with its reason.
+    pub set_aside: Vec<(String, String)>,
+    /// DAGs that are not stored any more, and how many of their task instances have failed with that.
+    pub lost: Vec<(String, u64)>,
+}
+
+/// The report of a pass.
+pub(super) fn of(
+    granted: Vec<Granted>,
+    left_out: Vec<LeftOut>,
+    set_aside: Vec<(String, String)>,
+    decision: &Decision,
+) -> QueuedTasks {
+    let out_of_budget = |stopped: &Stopped| matches!(stopped.refusal, Refusal::BudgetUsedUp { .. });
+    let queued = granted.into_iter().map(|granted| QueuedTask {
+        row: granted.row,
+        run: granted.run,
+        executor: granted.admitted.executor,
+    });
+    QueuedTasks {
+        is_busy: false,
+        queued: queued.collect(),
+        is_worth_repeating: !left_out.is_empty() || decision.stopped.as_ref().is_some_and(out_of_budget),
+        left_out,
+        refused: decision.refused.clone(),
+        closed_pools: decision.closed_pools.clone(),
+        stopped: decision.stopped.clone(),
+        set_aside,
+    }
+}

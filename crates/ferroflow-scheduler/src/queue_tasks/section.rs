@@ -1,0 +1,162 @@
+//! One pass through the critical section: a transaction that locks, counts, decides and writes.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ferroflow_db::dag_run_query::{self, RunWithDag};
+use ferroflow_db::task_instance::{self, TaskInstance, queueing};
+use ferroflow_db::{Error as DbError, Tx, pool, task_instance_step};
+use ferroflow_model::admission::{Admitted, DEFAULT_PATIENCE, Decision, InUse, Tick, admit};
+use ferroflow_model::state::TaskState;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::check::{Rows, check};
+use super::memory::{Memory, Stay};
+use super::report::LeftOut;
+use super::{ExecutorSlots, count, read};
+use crate::Context;
+use crate::run::ExecutorNames;
+
+/// What a pass is given.
+pub(super) struct Asked<'a> {
+    pub(super) cx: &'a Context,
+    pub(super) memory: &'a Mutex<Memory>,
+    /// What became ready and was not read yet.
+    pub(super) new: &'a [Uuid],
+    /// Those of an earlier pass that may have been queued.
+    pub(super) uncertain: &'a [(Admitted, Stay)],
+    pub(super) executors: &'a [ExecutorSlots],
+    pub(super) budget: usize,
+    pub(super) now: Timestamp,
+}
+
+/// What a pass has decided and written.
+pub(super) struct Pass {
+    pub(super) decision: Decision,
+    pub(super) in_use: InUse,
+    pub(super) granted: Vec<Granted>,
+    pub(super) left_out: Vec<LeftOut>,
+    pub(super) set_aside: Vec<(String, String)>,
+}
+
+/// One that is queued.
+pub(super) struct Granted {
+    pub(super) admitted: Admitted,
+    pub(super) row: TaskInstance,
+    pub(super) run: Arc<RunWithDag>,
+}
+
+/// Goes through the section once; `None` if another scheduler is in it. What was read is remembered at once, since it is
+/// true whatever becomes of the transaction; nothing else leaves it.
+pub(super) async fn pass(
+    tx: &mut Tx,
+    asked: &Asked<'_>,
+    attempted: &Mutex<Vec<(Admitted, Stay)>>,
+) -> Result<Option<Pass>, DbError> {
+    let Some(pools) = pool::lock_all(tx).await? else { return Ok(None) };
+    let mut set_aside = Vec::new();
+    if !asked.new.is_empty() {
+        let found = read::by_id(tx, asked.cx, asked.new, asked.now).await?;
+        locked(asked.memory).take_in(&found.candidates);
+        set_aside = found.set_aside;
+    }
+    locked(asked.memory).set_pools(&pools, asked.cx.settings.core.multi_team);
+    let in_use = count::in_use(tx, asked.memory).await?;
+    let (decision, admitted) = decide(asked, &in_use);
+    let (mut granted, left_out) = lock_and_check(tx, asked, &admitted).await?;
+    *locked(attempted) = granted.iter().filter_map(|one| attempt(one, &admitted)).collect();
+    write(tx, asked, &mut granted).await?;
+    granted.extend(recovered(tx, asked).await?);
+    Ok(Some(Pass { decision, in_use, granted, left_out, set_aside }))
+}
+
+fn decide(asked: &Asked<'_>, in_use: &InUse) -> (Decision, Vec<(Admitted, Stay)>) {
+    let memory = locked(asked.memory);
+    let tick = Tick { now: asked.now, patience: DEFAULT_PATIENCE, budget: asked.budget };
+    let decision = admit(&memory.waiting, &memory.limits, in_use, tick);
+    let admitted = decision.admitted.iter();
+    let admitted = admitted.filter_map(|one| memory.stay(&one.key).map(|stay| (one.clone(), stay))).collect();
+    (decision, admitted)
+}
+
+async fn lock_and_check(
+    tx: &mut Tx,
+    asked: &Asked<'_>,
+    admitted: &[(Admitted, Stay)],
+) -> Result<(Vec<Granted>, Vec<LeftOut>), DbError> {
+    if admitted.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let rows = rows(tx, asked, admitted).await?;
+    Ok(check(admitted, rows, &locked(asked.memory)))
+}
+
+/// Locks the rows of task instances, and reads them with their runs and DAGs.
+async fn rows(tx: &mut Tx, asked: &Asked<'_>, admitted: &[(Admitted, Stay)]) -> Result<Rows, DbError> {
+    let ids: Vec<Uuid> = admitted.iter().map(|(_, stay)| stay.id).collect();
+    let mut runs: Vec<i64> = admitted.iter().map(|(_, stay)| stay.dag_run_id).collect();
+    runs.sort_unstable();
+    runs.dedup();
+    let instances = queueing::lock(tx, &ids).await?;
+    let runs = dag_run_query::with_dag(tx, &runs).await?;
+    Ok(Rows {
+        instances: instances.into_iter().map(|row| (row.id, row)).collect(),
+        runs: runs.into_iter().map(|run| (run.run.id, Arc::new(run))).collect(),
+        multi_team: asked.cx.settings.core.multi_team,
+    })
+}
+
+/// Queues those that are granted. Their rows are locked, unless locks are off: then some may be lost to another.
+async fn write(tx: &mut Tx, asked: &Asked<'_>, granted: &mut Vec<Granted>) -> Result<(), DbError> {
+    let (now, job_id) = (asked.now, Some(asked.cx.job_id));
+    let mut unnamed = Vec::new();
+    let mut changed = 0;
+    for one in granted.iter_mut() {
+        let names = asked.executors.get(one.admitted.executor).map(|executor| executor.names);
+        if names == Some(ExecutorNames::Random) {
+            let name = uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string();
+            changed += task_instance_step::queue_named(tx, one.row.id, job_id, &name, now).await?;
+            one.row.external_executor_id = Some(name);
+        } else {
+            unnamed.push(one.row.id);
+        }
+        one.row.state = Some(TaskState::Queued);
+        (one.row.queued_dttm, one.row.queued_by_job_id, one.row.updated_at) = (Some(now), job_id, Some(now));
+    }
+    changed += task_instance_step::queue(tx, &unnamed, job_id, now).await?;
+    if u64::try_from(granted.len()) != Ok(changed) {
+        let ids: Vec<Uuid> = granted.iter().map(|one| one.row.id).collect();
+        let found = task_instance::find_all(tx, &ids).await?;
+        let mine: HashSet<Uuid> =
+            found.into_iter().filter(|row| is_mine(row, asked)).map(|row| row.id).collect();
+        granted.retain(|one| mine.contains(&one.row.id));
+    }
+    Ok(())
+}
+
+/// Those of an earlier pass, of which it was not known whether it was committed, that are queued after all.
+async fn recovered(tx: &mut Tx, asked: &Asked<'_>) -> Result<Vec<Granted>, DbError> {
+    if asked.uncertain.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Rows { mut instances, runs, .. } = rows(tx, asked, asked.uncertain).await?;
+    let found = asked.uncertain.iter().filter_map(|(admitted, stay)| {
+        let row = instances.remove(&stay.id).filter(|row| is_mine(row, asked))?;
+        let run = Arc::clone(runs.get(&stay.dag_run_id)?);
+        Some(Granted { admitted: admitted.clone(), row, run })
+    });
+    Ok(found.collect())
+}
+
+fn is_mine(row: &TaskInstance, asked: &Asked<'_>) -> bool {
+    row.state == Some(TaskState::Queued) && row.queued_by_job_id == Some(asked.cx.job_id)
+}
+
+fn attempt(granted: &Granted, admitted: &[(Admitted, Stay)]) -> Option<(Admitted, Stay)> {
+    admitted.iter().find(|(_, stay)| stay.id == granted.row.id).cloned()
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,113 @@
+//! The DAG of a run has changed while the run goes on.
+//!
+//! Locks: the run's row, unless somebody else has it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ferroflow_db::task_instance::{self, TaskInstance};
+use ferroflow_db::{
+    Db, Error as DbError, ScopedFutureExt as _, Tx, attending, dag_change, task_instance_step,
+};
+use ferroflow_model::dag::TaskIndex;
+use ferroflow_model::readiness::{Reconciliation, reconcile};
+use ferroflow_model::state::TaskState;
+use jiff::Timestamp;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{ActiveRun, Definition, Driver};
+use crate::Error;
+use crate::create_run::{Origin, fresh, numbered};
+
+impl ActiveRun {
+    /// Goes on with another version of the DAG: instances come, go, and come back with their tasks. A run that is tied
+    /// to a version of its bundle never changes. The run is read anew.
+    pub async fn go_on_with(
+        &mut self,
+        db: &Db,
+        driver: &Driver,
+        definition: Arc<Definition>,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        self.definition = definition;
+        self.reload(db, driver, now).await?;
+        let version = self.definition.version.id;
+        if self.rows.values().any(|row| row.version == Some(version)) {
+            return Ok(());
+        }
+        let changes = &reconcile(&self.model, self.row.run_type);
+        let run = &*self;
+        let written = db
+            .transact(|tx| async move { run.change_structure(tx, driver, changes, now).await }.scope_boxed());
+        match written.await {
+            Ok(()) => {}
+            // Somebody did the same. Nothing was written.
+            Err(error) if error.is_about_data() => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.reload(db, driver, now).await
+    }
+
+    async fn change_structure(
+        &self,
+        tx: &mut Tx,
+        driver: &Driver,
+        changes: &Reconciliation,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        let (dag_id, run_id) = (self.row.dag_id.as_str(), self.row.run_id.as_str());
+        let version = self.definition.version.id;
+        if attending::lock(tx, self.row.id).await?.is_none()
+            || dag_change::was_tried(tx, dag_id, run_id, version).await?
+        {
+            return Ok(());
+        }
+        dag_change::set_version(tx, dag_id, run_id, version, now).await?;
+        let back: Vec<Uuid> = self.ids_going_to(changes, None).map(|(id, _)| id).collect();
+        if !back.is_empty() {
+            dag_change::restore(tx, &back, now).await?;
+        }
+        for (id, from) in self.ids_going_to(changes, Some(TaskState::Removed)) {
+            task_instance_step::overwrite(tx, &[id], (from, TaskState::Removed), now).await?;
+        }
+        let created: Vec<TaskInstance> = changes
+            .created
+            .iter()
+            .flat_map(|(task, indexes)| self.new_instances(driver, *task, indexes, now))
+            .collect();
+        task_instance::insert_many(tx, &created).await
+    }
+
+    fn ids_going_to(
+        &self,
+        changes: &Reconciliation,
+        to: Option<TaskState>,
+    ) -> impl Iterator<Item = (Uuid, Option<TaskState>)> {
+        let going = changes.changed.iter().filter(move |(_, state)| *state == to);
+        going.filter_map(|(reference, _)| {
+            let state = self.model.instance(reference.task, reference.map_index)?.state;
+            Some((self.rows.get(reference)?.id, state))
+        })
+    }
+
+    fn new_instances(
+        &self,
+        driver: &Driver,
+        task: TaskIndex,
+        indexes: &Range<i32>,
+        now: Timestamp,
+    ) -> Vec<TaskInstance> {
+        let carrier = self.row.context_carrier.clone().unwrap_or_else(|| json!({}));
+        let origin = Origin {
+            dag_id: &self.row.dag_id,
+            run_id: &self.row.run_id,
+            unixname: &driver.unixname,
+            carrier: &carrier,
+            version: self.definition.version,
+        };
+        let weight = &self.definition.weights[task.position()];
+        let template = fresh(&self.definition.dag()[task], weight, &origin, now);
+        indexes.clone().map(|map_index| numbered(&template, map_index, now)).collect()
+    }
+}

@@ -1,0 +1,161 @@
+//! The loop: something happens, what follows is done, and it waits for the next thing.
+//!
+//! Work starts with its cause: an executor's event makes its run dirty, a dirty run is examined, what becomes ready is
+//! queued and handed over. What nobody tells is found by looking around, every `[scheduler] scheduler_idle_sleep_time`.
+//! The cost of a cycle follows what has changed.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferroflow_executor::Executor;
+use ferroflow_telemetry::{chain, clock};
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use crate::attended::Attended;
+use crate::chores::{self, Chore, Chores};
+use crate::cycle::Wants;
+use crate::executors::{Executors, Heard};
+use crate::look_around::Surroundings;
+use crate::queue_tasks::TaskQueue;
+use crate::{Context, LogPaths};
+
+/// After a failed cycle the next one waits so long, and twice as long every time.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// While another scheduler is in the critical section, it is asked again after so long.
+const SECTION_PAUSE: Duration = Duration::from_millis(5);
+
+/// How many events are taken in before the next cycle.
+const MOST_EVENTS: usize = 1000;
+
+/// What a scheduler is made of.
+pub struct Parts<E, C> {
+    /// What every step is given.
+    pub cx: Arc<Context>,
+    /// Where logs go.
+    pub paths: LogPaths,
+    /// What runs tasks.
+    pub executors: Executors<E>,
+    /// The same, as chores see it.
+    pub adopters: C,
+    /// How many runs are examined at a time.
+    pub width: usize,
+}
+
+/// A scheduler: all that it remembers between two cycles. None of it is the truth; that is in the database.
+pub struct Scheduler<E, C> {
+    pub(crate) cx: Arc<Context>,
+    pub(crate) paths: LogPaths,
+    pub(crate) executors: Executors<E>,
+    pub(crate) adopters: C,
+    pub(crate) attended: Attended,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) queue: TaskQueue,
+    pub(crate) chores: Chores,
+    pub(crate) wants: Wants,
+    /// What executors have told, and was not looked at yet.
+    pub(crate) heard: VecDeque<Heard>,
+    /// Whether another scheduler was in the critical section.
+    pub(crate) is_section_busy: bool,
+    /// How many runs are examined at a time.
+    pub(crate) width: usize,
+}
+
+impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+    /// A scheduler that has seen nothing yet.
+    pub fn new(parts: Parts<E, C>, now: Timestamp) -> Self {
+        let Parts { cx, paths, executors, adopters, width } = parts;
+        let mut chores = Chores::new(&cx.settings, now);
+        // What others left behind when there was no scheduler does not wait.
+        chores.hasten(Chore::DeadSchedulers, now);
+        chores.hasten(Chore::Orphans, now);
+        Self {
+            chores,
+            cx,
+            paths,
+            executors,
+            adopters,
+            attended: Attended::default(),
+            surroundings: Surroundings::default(),
+            queue: TaskQueue::default(),
+            wants: Wants::at_first(),
+            heard: VecDeque::new(),
+            is_section_busy: false,
+            width,
+        }
+    }
+
+    /// Schedules until it is stopped.
+    pub async fn run(&mut self, stop: &CancellationToken) {
+        let mut pause = FIRST_PAUSE;
+        while !stop.is_cancelled() {
+            match self.cycle(clock::now()).await {
+                Ok(_) => {
+                    pause = FIRST_PAUSE;
+                    self.wait(stop).await;
+                }
+                Err(error) => {
+                    tracing::error!("a cycle has failed, and is tried again: {}", chain(&error));
+                    tokio::select! {
+                        () = stop.cancelled() => {}
+                        () = tokio::time::sleep(pause) => {}
+                    }
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    /// Lets what runs come to its end, unless it is to hurry. Nothing new begins.
+    pub async fn drain(&mut self, hurry: &CancellationToken) {
+        while !self.executors.is_idle() {
+            tokio::select! {
+                () = hurry.cancelled() => return,
+                heard = self.executors.next_event() => self.heard.push_back(heard),
+            }
+            if let Err(error) = self.harvest().await {
+                tracing::error!("what became of a task cannot be stored: {}", chain(&error));
+            }
+        }
+    }
+
+    /// The executors.
+    pub fn executors(&mut self) -> &mut Executors<E> {
+        &mut self.executors
+    }
+
+    /// Waits until there is something to do.
+    async fn wait(&mut self, stop: &CancellationToken) {
+        let pause = self.pause(clock::now());
+        tokio::select! {
+            () = stop.cancelled() => {}
+            heard = self.executors.next_event() => self.heard.push_back(heard),
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+
+    /// Takes in what has happened, without waiting for it.
+    pub(crate) async fn take_in_events(&mut self) {
+        while self.heard.len() < MOST_EVENTS {
+            tokio::select! {
+                biased;
+                heard = self.executors.next_event() => self.heard.push_back(heard),
+                () = std::future::ready(()) => return,
+            }
+        }
+    }
+
+    /// How long nothing is to be done unless something happens.
+    pub fn pause(&self, now: Timestamp) -> Duration {
+        if self.attended.is_dirty(now) || self.wants.create || self.wants.start {
+            return Duration::ZERO;
+        }
+        let due = [Some(self.wants.next()), self.attended.next_due(), self.chores.next()];
+        let next = due.into_iter().flatten().min().unwrap_or(now);
+        let pause = Duration::try_from(next.duration_since(now)).unwrap_or_default();
+        if self.is_section_busy { pause.min(SECTION_PAUSE) } else { pause }
+    }
+}

@@ -1,0 +1,278 @@
+//! Step 2 of the cycle: queued runs start.
+//!
+//! A pass gathers the first runs of every queue without a lock and asks the model whose turn it is. Then it goes through
+//! them, many in one transaction. Locks, in this order, each skipping what others hold: the rows of the DAGs in `dag`, so
+//! that two schedulers do not fill the same free place; `backfill`; the runs themselves. What is locked is looked at
+//! again and decided anew.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use ferroflow_db::backfill::{self, Backfill};
+use ferroflow_db::dag::facts::{self, DagFacts as DagRow};
+use ferroflow_db::dag_run_start::{self, RunningRuns, StartableRun};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, serialized_dag};
+use ferroflow_model::runs::start::{
+    self, BackfillFacts, DagFacts, NotStarted, QueuedRun, Running, Snapshot, Verdict,
+};
+use ferroflow_model::state::{RunType, TriggeredBy};
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use crate::{Context, Error};
+
+/// So many runs start in one transaction, if `[scheduler] max_dagruns_per_loop_to_schedule` does not say more.
+const RUNS_PER_TRANSACTION: usize = 100;
+
+/// So many runs of one queue are looked at in one pass.
+const RUNS_PER_QUEUE: i64 = 64;
+
+/// What became of the queued runs that were looked at.
+#[derive(Debug, Default)]
+pub struct StartedRuns {
+    /// The runs that started.
+    pub started: Vec<Started>,
+    /// Those that did not.
+    pub refused: Vec<NotStartedRun>,
+    /// Whether more could start: the next pass can follow at once.
+    pub is_more_due: bool,
+}
+
+/// A run that started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// Its row.
+    pub id: i64,
+    /// The DAG.
+    pub dag_id: String,
+    /// Its name.
+    pub run_id: String,
+    /// How late it is (`dagrun.schedule_delay`), if a schedule says when it should have started.
+    pub schedule_delay: Option<SignedDuration>,
+}
+
+/// A run that did not start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotStartedRun {
+    /// The DAG.
+    pub dag_id: String,
+    /// Its name.
+    pub run_id: String,
+    /// Why not.
+    pub reason: NotStarted,
+}
+
+/// Starts the queued runs that may start.
+pub async fn start_runs(cx: &Context, now: Timestamp) -> Result<StartedRuns, Error> {
+    let mut report = StartedRuns::default();
+    let load = cx.db.read(|tx| async move { Queues::load(tx, now).await }.scope_boxed());
+    let queues = load.await?;
+    let mut turns = Vec::new();
+    for (run, verdict) in queues.decide(now) {
+        match verdict {
+            Verdict::Start => turns.push(run),
+            Verdict::Refused(reason) => report.refuse(run, reason),
+            Verdict::Postponed => {}
+        }
+    }
+    let configured = cx.settings.scheduler.max_dagruns_per_loop_to_schedule;
+    let most = usize::try_from(configured).unwrap_or(usize::MAX).max(RUNS_PER_TRANSACTION);
+    for batch in turns.chunks(most) {
+        let part =
+            cx.db.transact(|tx| async move { start_batch(tx, batch, now).await }.scope_boxed()).await?;
+        report.started.extend(part.started);
+        report.refused.extend(part.refused);
+    }
+    report.is_more_due = queues.is_cut_off(&report);
+    Ok(report)
+}
+
+/// Locks the DAGs, the backfills and the runs, decides anew and starts them.
+async fn start_batch(tx: &mut Tx, batch: &[&StartableRun], now: Timestamp) -> Result<StartedRuns, DbError> {
+    let dag_ids: BTreeSet<&str> = batch.iter().map(|run| run.dag_id.as_str()).collect();
+    let dags = facts::lock_free(tx, &dag_ids.into_iter().collect::<Vec<_>>()).await?.dags;
+    let dag_ids: BTreeSet<&str> = dags.iter().map(|dag| dag.dag_id.as_str()).collect();
+    let of_dags = || batch.iter().filter(|run| dag_ids.contains(run.dag_id.as_str()));
+    let wanted: BTreeSet<i32> = of_dags().filter_map(|run| run.backfill_id).collect();
+    let backfills = if wanted.is_empty() {
+        Vec::new()
+    } else {
+        backfill::lock_free(tx, &wanted.into_iter().collect::<Vec<_>>()).await?
+    };
+    let is_free = |run: &StartableRun| {
+        run.backfill_id.is_none_or(|id| backfills.iter().any(|backfill| backfill.id == id))
+    };
+    let ids: Vec<i64> = of_dags().filter(|run| is_free(run)).map(|run| run.id).collect();
+    if ids.is_empty() {
+        return Ok(StartedRuns::default());
+    }
+    let locked: BTreeSet<i64> = dag_run_start::lock_queued(tx, &ids).await?.into_iter().collect();
+    let runs: Vec<StartableRun> =
+        of_dags().filter(|run| locked.contains(&run.id)).map(|run| (*run).clone()).collect();
+    let mut queues = Queues { dags, backfills, runs, ..Queues::default() };
+    queues.load_surroundings(tx).await?;
+    let mut report = StartedRuns::default();
+    let mut ids = Vec::new();
+    for (run, verdict) in queues.decide(now) {
+        match verdict {
+            Verdict::Start => {
+                ids.push(run.id);
+                report.started.push(queues.started(run, now));
+            }
+            Verdict::Refused(reason) => report.refuse(run, reason),
+            Verdict::Postponed => {}
+        }
+    }
+    if !ids.is_empty() {
+        dag_run_start::start(tx, &ids, now).await?;
+    }
+    Ok(report)
+}
+
+/// Queued runs, and what decides whether they start.
+#[derive(Default)]
+struct Queues {
+    dags: Vec<DagRow>,
+    backfills: Vec<Backfill>,
+    runs: Vec<StartableRun>,
+    running: Vec<RunningRuns>,
+    /// The versions that are stored of each DAG's runs.
+    newest: HashMap<String, (Uuid, String)>,
+    tied: BTreeSet<Uuid>,
+}
+
+impl Queues {
+    async fn load(tx: &mut Tx, now: Timestamp) -> Result<Self, DbError> {
+        let waiting = dag_run_start::waiting_dags(tx).await?;
+        let ids: Vec<&str> = waiting.iter().map(String::as_str).collect();
+        let mut dags = facts::find(tx, &ids).await?.dags;
+        dags.retain(|dag| !dag.is_paused && !dag.is_stale);
+        let ids: Vec<&str> = dags.iter().map(|dag| dag.dag_id.as_str()).collect();
+        if ids.is_empty() {
+            return Ok(Self::default());
+        }
+        let runs = dag_run_start::startable(tx, &ids, now, RUNS_PER_QUEUE).await?;
+        let backfills: BTreeSet<i32> = runs.iter().filter_map(|run| run.backfill_id).collect();
+        let backfills = if backfills.is_empty() {
+            Vec::new()
+        } else {
+            backfill::find(tx, &backfills.into_iter().collect::<Vec<_>>()).await?
+        };
+        let mut queues = Self { dags, backfills, runs, ..Self::default() };
+        queues.load_surroundings(tx).await?;
+        Ok(queues)
+    }
+
+    /// What runs already, and which versions are stored.
+    async fn load_surroundings(&mut self, tx: &mut Tx) -> Result<(), DbError> {
+        let ids: BTreeSet<&str> = self.runs.iter().map(|run| run.dag_id.as_str()).collect();
+        let ids: Vec<&str> = ids.into_iter().collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        self.running = dag_run_start::running(tx, &ids).await?;
+        self.newest = serialized_dag::latest_hashes(tx, &ids).await?;
+        let tied: BTreeSet<Uuid> = self.runs.iter().filter_map(tied_to).collect();
+        self.tied = if tied.is_empty() {
+            tied
+        } else {
+            serialized_dag::stored(tx, &tied.into_iter().collect::<Vec<_>>()).await?.into_iter().collect()
+        };
+        Ok(())
+    }
+
+    /// Every run with what becomes of it, those that start in the order of their turns.
+    fn decide(&self, now: Timestamp) -> Vec<(&StartableRun, Verdict)> {
+        let dags: Vec<DagFacts<'_>> = self.dags.iter().map(dag_facts).collect();
+        let backfills: Vec<BackfillFacts> = self.backfills.iter().map(backfill_facts).collect();
+        let running: Vec<Running<'_>> = self.running.iter().map(running_facts).collect();
+        let queued: Vec<QueuedRun<'_>> = self.runs.iter().map(|run| self.queued_facts(run)).collect();
+        let snapshot = Snapshot { queued: &queued, dags: &dags, backfills: &backfills, running: &running };
+        let by_name: BTreeMap<(&str, &str), &StartableRun> =
+            self.runs.iter().map(|run| ((run.dag_id.as_str(), run.run_id.as_str()), run)).collect();
+        start::decide(&snapshot, now, usize::MAX)
+            .into_iter()
+            .filter_map(|decision| {
+                Some((*by_name.get(&(decision.dag_id, decision.run_id))?, decision.verdict))
+            })
+            .collect()
+    }
+
+    fn queued_facts<'q>(&'q self, run: &'q StartableRun) -> QueuedRun<'q> {
+        let has_definition = match tied_to(run) {
+            Some(version) => self.tied.contains(&version),
+            None => self.newest.contains_key(&run.dag_id),
+        };
+        QueuedRun {
+            dag_id: &run.dag_id,
+            run_id: &run.run_id,
+            backfill_id: run.backfill_id,
+            sort_ordinal: run.sort_ordinal,
+            run_after: run.run_after,
+            has_definition,
+        }
+    }
+
+    fn started(&self, run: &StartableRun, now: Timestamp) -> Started {
+        let is_periodic = self.dags.iter().any(|dag| dag.dag_id == run.dag_id && dag.timetable_periodic);
+        let is_measured = is_periodic
+            && run.run_type != RunType::Manual
+            && run.triggered_by != Some(TriggeredBy::Asset)
+            && run.clear_number < 1;
+        Started {
+            id: run.id,
+            dag_id: run.dag_id.clone(),
+            run_id: run.run_id.clone(),
+            schedule_delay: is_measured.then(|| now.duration_since(run.run_after)),
+        }
+    }
+
+    /// Whether a queue was longer than what was looked at, and all of that started.
+    fn is_cut_off(&self, report: &StartedRuns) -> bool {
+        let mut lengths: HashMap<(&str, Option<i32>), i64> = HashMap::new();
+        let started: BTreeSet<i64> = report.started.iter().map(|run| run.id).collect();
+        for run in self.runs.iter().filter(|run| started.contains(&run.id)) {
+            *lengths.entry((run.dag_id.as_str(), run.backfill_id)).or_default() += 1;
+        }
+        lengths.values().any(|length| *length >= RUNS_PER_QUEUE)
+    }
+}
+
+impl StartedRuns {
+    fn refuse(&mut self, run: &StartableRun, reason: NotStarted) {
+        let (dag_id, run_id) = (run.dag_id.clone(), run.run_id.clone());
+        self.refused.push(NotStartedRun { dag_id, run_id, reason });
+    }
+}
+
+/// The version that a run is tied to, if its bundle has versions.
+fn tied_to(run: &StartableRun) -> Option<Uuid> {
+    let is_tied = run.bundle_version.as_deref().is_some_and(|version| !version.is_empty());
+    run.created_dag_version_id.filter(|_| is_tied)
+}
+
+fn dag_facts(dag: &DagRow) -> DagFacts<'_> {
+    DagFacts {
+        dag_id: &dag.dag_id,
+        is_paused: dag.is_paused,
+        is_stale: dag.is_stale,
+        max_active_runs: dag.max_active_runs,
+    }
+}
+
+fn backfill_facts(backfill: &Backfill) -> BackfillFacts {
+    BackfillFacts {
+        id: backfill.id,
+        is_paused: backfill.is_paused,
+        is_completed: backfill.completed_at.is_some(),
+        max_active_runs: backfill.max_active_runs,
+    }
+}
+
+fn running_facts(running: &RunningRuns) -> Running<'_> {
+    Running {
+        dag_id: &running.dag_id,
+        backfill_id: running.backfill_id,
+        count: running.count,
+        last_started: running.last_started,
+    }
+}
