@@ -2,11 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod attending;
+mod chores;
 mod dag_processing;
 mod locks;
+mod queueing;
 mod retries;
 mod routes;
 mod runs;
+mod scheduling;
 mod secrets;
 mod transactions;
 

@@ -51,6 +51,8 @@ async fn a_deferred_task_goes_on_when_somebody_brings_it_back(server: Server) {
     let (stop, db) = (CancellationToken::new(), place.db.clone());
     let trigger = tokio::spawn(async move {
         loop {
+            // Long enough for whoever drives the run to see that it waits.
+            tokio::time::sleep(Duration::from_secs(2)).await;
             let fired = db.transact(|tx| {
                 async move {
                     let rows = task_instance_step::of_run(tx, DAG, "run").await?;
@@ -65,7 +67,6 @@ async fn a_deferred_task_goes_on_when_somebody_brings_it_back(server: Server) {
             if fired.await.unwrap() {
                 break;
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     });
     let played = place.drive("run", script, &|_| false, &stop).await;
