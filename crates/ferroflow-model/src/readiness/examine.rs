@@ -38,6 +38,7 @@ pub(super) struct Pass {
 impl Run {
     /// Decides what happens next, and moves on to it.
     pub fn examine(&mut self, now: Timestamp, when_ready: WhenReady) -> Decision {
+        self.is_held = when_ready == WhenReady::Leave;
         // While its DAG is paused, a run does not time out, and its date is not looked at.
         if when_ready == WhenReady::Schedule {
             if self.times_out_at().is_some_and(|end| end < now) {

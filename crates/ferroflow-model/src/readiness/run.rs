@@ -35,6 +35,8 @@ pub struct Run {
     pub(super) timers: BTreeSet<(Timestamp, u32, i32)>,
     /// Those that were ready while the DAG was paused.
     pub(super) held: Vec<InstanceRef>,
+    /// Whether the DAG was paused when the run was last examined: then no time counts for the run as a whole.
+    pub(super) is_held: bool,
     /// Whether the last examination had nothing to do, and nothing has happened since.
     pub(super) is_at_rest: bool,
 }
@@ -83,6 +85,7 @@ impl Run {
             work: Work::everything(plan.in_order().len()),
             timers: BTreeSet::new(),
             held: Vec::new(),
+            is_held: false,
             is_at_rest: false,
             plan,
         };
@@ -196,10 +199,10 @@ impl Run {
     }
 
     /// When an examination will find something to do although nothing has happened: when a retry is due, the run
-    /// times out, or its time comes.
+    /// times out, or its time comes; the last two not while the DAG is paused.
     pub fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
-        let time_out = self.times_out_at().map(over_at);
-        let next = match self.facts.logical_date.filter(|date| *date > now) {
+        let time_out = self.times_out_at().filter(|_| !self.is_held).map(over_at);
+        let next = match self.facts.logical_date.filter(|date| *date > now && !self.is_held) {
             Some(date) => Some(date),
             None => self.timers.first().map(|(due, ..)| *due),
         };
@@ -209,7 +212,7 @@ impl Run {
     /// Whether an examination at this time could decide anything: the last one did, something has happened since, or
     /// something is due. What is ready while the DAG is paused is no reason.
     pub fn needs_examination(&self, now: Timestamp) -> bool {
-        let is_before_its_time = self.facts.logical_date.is_some_and(|date| date > now);
+        let is_before_its_time = !self.is_held && self.facts.logical_date.is_some_and(|date| date > now);
         (!self.is_at_rest && !is_before_its_time) || self.next_due(now).is_some_and(|due| due <= now)
     }
 
@@ -381,10 +384,7 @@ impl Run {
     fn mark_indexes(&mut self, owner: TaskIndex, source: &IndexedSource, map_index: i32) {
         match self.looking_at(owner, source, map_index) {
             Some(indexes) => {
-                for index in indexes {
-                    self.mark(owner, index);
-                }
-                self.mark(owner, NOT_MAPPED);
+                indexes.chain([NOT_MAPPED]).for_each(|index| self.mark(owner, index));
             }
             None => self.mark(owner, EVERY_INDEX),
         }

@@ -41,6 +41,20 @@ fn what_is_ready_while_the_dag_is_paused_does_not_ask() {
 }
 
 #[test]
+fn the_end_of_its_time_does_not_ask_while_the_dag_is_paused() {
+    let plan = Sketch::of("a").plan();
+    let (start_date, timeout) = (Some(NOW), Some(SignedDuration::from_secs(1)));
+    let facts = Facts { start_date, timeout, ..Facts::default() };
+    let instances = beginning(plan.dag());
+    let mut run = Run::load(plan, facts, None, instances);
+    let late = NOW + SignedDuration::from_hours(1);
+    run.examine(late, WhenReady::Leave);
+    assert!(!run.needs_examination(late), "whoever asks as long as it is needed comes to an end");
+    assert_eq!(run.next_due(late), None);
+    assert_eq!(run.examine(late, WhenReady::Schedule).run, RunVerdict::TimedOut);
+}
+
+#[test]
 fn a_run_of_the_future_asks_when_its_time_comes() {
     let plan = Sketch::of("a").plan();
     let date = NOW + SignedDuration::from_hours(1);
