@@ -45,7 +45,11 @@ impl Home {
         )
         .await;
         let database = folder.join("airflow.db");
-        std::fs::copy(db.sqlite_path(), &database).unwrap();
+        for left in ["airflow.db", "airflow.db-wal", "airflow.db-shm"] {
+            let _ = std::fs::remove_file(folder.join(left));
+        }
+        // Not a copy of the file: what was just written may stand in the log beside it.
+        db.execute(format!("VACUUM INTO '{}'", database.display())).await;
         let mut options = ForkServerOptions::new(python());
         options.inherit_environment = false;
         options.boot_timeout = Duration::from_mins(5);
