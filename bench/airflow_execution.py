@@ -90,7 +90,7 @@ def _figures(name: str, side, all_dags: Dags, repeat: int, home: Path, ask) -> I
     _say(f"{name}: where the time of a task goes")
     yield from split(side, all_dags.split, home, ask).items()
     _say(f"{name}: memory")
-    for what, memory in {"idle": side.idle(all_dags), "busy": side.busy(all_dags)}.items():
+    for what, memory in {"idle": side.idle(), "busy": side.busy(all_dags)}.items():
         yield f"{what} all", memory["all"]
         yield f"{what} alone", memory["alone"]
 

@@ -58,19 +58,6 @@ with DAG("{dag_id}", schedule=None, max_active_tasks=1000):
         hold(number)
 """
 
-# Nothing runs, and yet the run is not over.
-IDLE = """\
-from airflow.sdk import DAG, task
-
-with DAG("{dag_id}", schedule=None):
-
-    @task.sensor(mode="reschedule", poke_interval=3600, timeout=7200)
-    def wait():
-        return False
-
-    wait()
-"""
-
 # A task tells when its file was imported and when its function began; the connection closes with the process.
 SPLIT = """\
 import time
@@ -124,7 +111,6 @@ class Dags:
     long: Dag
     parallel: Dag
     hold: Dag
-    idle: Dag
     split: Dag
     warm: Dag
 
@@ -138,7 +124,6 @@ def dags(slots: int, quick: bool) -> Dags:
         long=Dag("long_chain", CHAIN, tasks=3 if quick else 10, n=33),
         parallel=Dag("parallel", PARALLEL, tasks=slots if quick else 200),
         hold=Dag("hold", HOLD, tasks=slots),
-        idle=Dag("idle", IDLE, tasks=1),
         split=Dag("split", SPLIT, tasks=6 if quick else 25),
         warm=Dag("warm", CHAIN, tasks=2, n=1),
     )

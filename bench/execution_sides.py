@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from execution_dags import Dag, Dags
-from measuring import AIRFLOW, GaveUp, cpu_seconds, cpu_seconds_of_ended, memory_mib, running, wait_for
+from measuring import AIRFLOW, GaveUp, cpu_seconds, memory_mib, running, wait_for
 
 # After so long a process has come to rest; and so many times its memory is then read, a second apart.
 REST = 3
@@ -31,19 +31,12 @@ class Run:
     cpu_per_task: float = 0
 
 
-class Official:
-    """Scheduler with LocalExecutor, API server and DAG processor, which run all the time."""
+class _Side:
+    """A scheduler and what belongs to it, which run all the time."""
 
     def __init__(self, ask, environment: dict[str, str], home: Path):
         self.ask, self.home = ask, home
-        port = _free_port()
-        self.url = f"http://127.0.0.1:{port}"
         self.environment = environment | {
-            "AIRFLOW__API__PORT": str(port),
-            "AIRFLOW__API__BASE_URL": self.url,
-            "AIRFLOW__API__SECRET_KEY": "for the benchmark",
-            "AIRFLOW__API_AUTH__JWT_SECRET": "of the benchmark " * 4,
-            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
             "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(_free_port()),
         }
@@ -52,13 +45,12 @@ class Official:
     def ready(self, dags: Dags) -> Iterator[None]:
         """Everything runs, knows all DAGs, and has run one."""
         with ExitStack() as stack:
-            self.server, self.processor, self.scheduler = (
-                stack.enter_context(running([str(AIRFLOW), name], self.environment, self.home))
-                for name in ("api-server", "dag-processor", "scheduler")
-            )
-            self.all = (self.server, self.processor, self.scheduler)
+            self.all = [
+                stack.enter_context(running(command, self.environment, self.home))
+                for command in self.commands()
+            ]
             wait_for(lambda: _stored(self.ask) == len(list(dags)), *self.all)
-            wait_for(self._answers, *self.all)
+            self.wait_until_it_answers()
             with self.run(dags.warm):
                 pass
             yield
@@ -66,31 +58,59 @@ class Official:
     @contextmanager
     def run(self, dag: Dag) -> Iterator[Run]:
         """A run, from its trigger to its end."""
-        cpu, triggered = self._cpu(), time.time()
-        answer = self._call(f"/api/v2/dags/{dag.dag_id}/dagRuns", {"logical_date": None})
-        run = Run(dag, answer["dag_run_id"])
+        cpu = self._cpu()
+        run = Run(dag, self.trigger(dag))
         yield run
         wait_for(lambda: _state(self.ask, run) in ("success", "failed"), *self.all, pause=0.1)
         run.cpu_per_task = (self._cpu() - cpu) / dag.tasks
-        start, end = _dates(self.ask, run, self.scheduler)
+        triggered, start, end = _dates(self.ask, run, self.all[0])
         run.seconds, run.since_trigger = end - start, end - triggered
 
-    def idle(self, _: Dags) -> dict[str, float]:
+    def idle(self) -> dict[str, float]:
         return self._memory()
 
     def busy(self, dags: Dags) -> dict[str, float]:
         with self.run(dags.hold):
             wait_for(lambda: _held(self.home) == dags.hold.tasks, *self.all)
             memory = self._memory()
-            _release(self.home)
+            (self.home / "release").touch()
         return memory
 
     def _cpu(self) -> float:
-        return cpu_seconds(self.scheduler.pid) + cpu_seconds(self.server.pid)
+        return sum(cpu_seconds(process.pid) for process in self.counted())
 
     def _memory(self) -> dict[str, float]:
-        alone = _at_rest(self.scheduler.pid)
-        return {"alone": alone, "all": alone + memory_mib(self.server.pid)}
+        alone, *others = self.counted()
+        memory = _at_rest(alone.pid)
+        return {"alone": memory, "all": memory + sum(memory_mib(process.pid) for process in others)}
+
+
+class Official(_Side):
+    """Scheduler with LocalExecutor, API server and DAG processor."""
+
+    def __init__(self, ask, environment: dict[str, str], home: Path):
+        super().__init__(ask, environment, home)
+        port = _free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self.environment |= {
+            "AIRFLOW__API__PORT": str(port),
+            "AIRFLOW__API__BASE_URL": self.url,
+            "AIRFLOW__API__SECRET_KEY": "for the benchmark",
+            "AIRFLOW__API_AUTH__JWT_SECRET": "of the benchmark " * 4,
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+        }
+
+    def commands(self) -> list[list[str]]:
+        return [[str(AIRFLOW), name] for name in ("scheduler", "api-server", "dag-processor")]
+
+    def counted(self) -> list[subprocess.Popen]:
+        return self.all[:2]
+
+    def wait_until_it_answers(self) -> None:
+        wait_for(self._answers, *self.all)
+
+    def trigger(self, dag: Dag) -> str:
+        return self._call(f"/api/v2/dags/{dag.dag_id}/dagRuns", {"logical_date": None})["dag_run_id"]
 
     def _answers(self) -> bool:
         try:
@@ -109,58 +129,31 @@ class Official:
             return json.load(answer)
 
 
-class Ours:
-    """`ferroflow dags test`, a process for each run."""
+class Ours(_Side):
+    """`ferroflow scheduler`, which needs no API server, and `ferroflow dag-processor`."""
 
     def __init__(self, ask, environment: dict[str, str], home: Path, program: str, templates: int):
-        self.ask, self.home, self.program = ask, home, program
-        self.environment = environment | {"AIRFLOW__FERROFLOW__TASK_TEMPLATES": str(templates)}
+        super().__init__(ask, environment, home)
+        self.program = program
+        self.environment |= {"AIRFLOW__FERROFLOW__TASK_TEMPLATES": str(templates)}
 
-    @contextmanager
-    def ready(self, dags: Dags) -> Iterator[None]:
-        # The files of Python are in the page cache afterwards.
-        with self.run(dags.warm):
-            pass
-        yield
+    def commands(self) -> list[list[str]]:
+        return [[self.program, "scheduler"], [self.program, "dag-processor"]]
 
-    @contextmanager
-    def run(self, dag: Dag) -> Iterator[Run]:
-        """A run, from when it exists to its end."""
-        before = cpu_seconds_of_ended()
-        with self._started(dag) as (process, run):
-            cpu = cpu_seconds(process.pid)
-            yield run
-            wait_for(lambda: process.poll() is not None, pause=0.1)
-            run.cpu_per_task = (cpu_seconds_of_ended() - before - cpu) / dag.tasks
-            start, end = _dates(self.ask, run, process)
-        # The command makes the run itself.
-        run.seconds = run.since_trigger = end - start
+    def counted(self) -> list[subprocess.Popen]:
+        return self.all[:1]
 
-    def idle(self, dags: Dags) -> dict[str, float]:
-        with self._started(dags.idle) as (process, run):
-            wait_for(lambda: _counts(self.ask, run) == {"up_for_reschedule": 1}, process)
-            return self._memory(process)
+    def wait_until_it_answers(self) -> None:
+        """The run that comes first waits as long as it takes."""
 
-    def busy(self, dags: Dags) -> dict[str, float]:
-        with self._started(dags.hold) as (process, _):
-            wait_for(lambda: _held(self.home) == dags.hold.tasks, process)
-            memory = self._memory(process)
-            _release(self.home)
-            wait_for(lambda: process.poll() is not None)
-        return memory
-
-    @contextmanager
-    def _started(self, dag: Dag) -> Iterator[tuple[subprocess.Popen, Run]]:
+    def trigger(self, dag: Dag) -> str:
+        """By Airflow's own command, which takes seconds before it makes the run."""
         before = _newest(self.ask, dag)
-        file = self.home / "dags" / f"{dag.dag_id}.py"
-        command = [self.program, "dags", "test", "--dagfile-path", str(file), dag.dag_id]
+        command = [str(AIRFLOW), "dags", "trigger", dag.dag_id]
         with running(command, self.environment, self.home) as process:
-            wait_for(lambda: _newest(self.ask, dag) != before, process, pause=0.01)
-            yield process, Run(dag, _newest(self.ask, dag))
-
-    def _memory(self, process: subprocess.Popen) -> dict[str, float]:
-        memory = _at_rest(process.pid)
-        return {"alone": memory, "all": memory}
+            wait_for(lambda: _newest(self.ask, dag) != before or process.poll() == 0, pause=0.005)
+            # What it does afterwards is not to disturb the measurement.
+        return _newest(self.ask, dag)
 
 
 def _free_port() -> int:
@@ -180,10 +173,6 @@ def _at_rest(root: int) -> float:
 
 def _held(home: Path) -> int:
     return sum(1 for entry in home.iterdir() if entry.name.isdigit())
-
-
-def _release(home: Path) -> None:
-    (home / "release").touch()
 
 
 def _stored(ask) -> int:
@@ -207,11 +196,11 @@ def _counts(ask, run: Run) -> dict[str, int]:
     return dict(ask.fetchall())
 
 
-def _dates(ask, run: Run, process: subprocess.Popen) -> tuple[float, float]:
-    """When a run began and ended. A run that did not do all of its work is no measurement."""
+def _dates(ask, run: Run, process: subprocess.Popen) -> tuple[float, float, float]:
+    """When a run was made, began and ended. A run that did not do all of its work is no measurement."""
     if _state(ask, run) != "success" or _counts(ask, run) != {"success": run.dag.tasks}:
         raise GaveUp(f"did not do all of {run.dag.dag_id}: {_state(ask, run)}, {_counts(ask, run)}", process)
-    statement = "SELECT start_date, end_date FROM dag_run WHERE dag_id = %s AND run_id = %s"
+    statement = "SELECT queued_at, start_date, end_date FROM dag_run WHERE dag_id = %s AND run_id = %s"
     ask.execute(statement, (run.dag.dag_id, run.run_id))
-    start, end = ask.fetchone()
-    return start.timestamp(), end.timestamp()
+    queued, start, end = ask.fetchone()
+    return queued.timestamp(), start.timestamp(), end.timestamp()

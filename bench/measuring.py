@@ -1,9 +1,7 @@
 """What the measurements of running programs have in common: databases, processes, CPU, memory."""
 
-import contextlib
 import ctypes
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -108,18 +106,6 @@ def adopt_orphans() -> None:
     """From now on, a process below this one whose parent has ended becomes a child of this one."""
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "cannot adopt orphans")
-
-
-def cpu_seconds_of_ended() -> float:
-    """Of all that was ever started from here. Nothing may run; what was left behind is waited for."""
-    deadline = time.monotonic() + PATIENCE
-    with contextlib.suppress(ChildProcessError):
-        while time.monotonic() < deadline:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                time.sleep(0.01)
-        raise GaveUp(f"left processes behind: {tree(os.getpid())[1:]}")
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def tree(root: int) -> list[int]:

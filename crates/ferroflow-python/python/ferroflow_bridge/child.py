@@ -64,7 +64,6 @@ def be_forked() -> None:
     _missing[:] = [path for path, finder in sys.path_importer_cache.items() if finder is None]
     gc.collect()
     gc.freeze()
-    system.gather_memory()
 
 
 def log_line(line: str) -> None:
