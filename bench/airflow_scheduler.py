@@ -1,4 +1,4 @@
-"""Both halves of `bench/scheduler`: the official scheduler works through the DAGs, then ours.
+"""Both halves of `bench/scheduler`: the official scheduler works through the DAGs, then ours, also on SQLite.
 
     python airflow_scheduler.py PROGRAM [--repeat N] [--json FILE] [--quick] [--history N]
 
@@ -14,11 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
-import psycopg2
 from measuring import (
     AIRFLOW,
     GaveUp,
@@ -32,9 +32,13 @@ from measuring import (
     wait_for,
 )
 from scheduler_history import add_history
-from scheduler_shapes import Shape, shapes
+from scheduler_shapes import Shape, many, shapes
+from sqlalchemy import Connection, create_engine, text
 
 Figures = dict[str, list[float]]
+
+# What is measured again when there is a history.
+FIRST = "chain"
 
 
 def main(arguments: list[str]) -> None:
@@ -43,113 +47,161 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--history", type=int, default=0, help="finished runs in the tables, ten tasks each")
+    parser.add_argument("--history", type=int, help="finished runs in the tables, ten tasks each")
+    parser.add_argument("--ours", action="store_true", help="without the official scheduler")
     options = parser.parse_args(arguments)
-    commands = {"Airflow": [str(AIRFLOW), "scheduler"], "ferroflow": [options.program, "scheduler"]}
-    commands["ferroflow"][0] = str(Path(options.program).resolve())
+    options.history = options.history or (1_000 if options.quick else 100_000)
+    program = str(Path(options.program).resolve())
+    ours = [program, "scheduler"]
+    sides: dict[str, Callable[[Figures], None]] = {
+        "Airflow": lambda figures: _measure(
+            "Airflow", [str(AIRFLOW), "scheduler"], _postgres, options, figures
+        ),
+        "ferroflow": lambda figures: _measure("ferroflow", ours, _postgres, options, figures),
+        "on SQLite": lambda figures: _measure("ferroflow on SQLite", ours, _sqlite, options, figures),
+        "memory": lambda figures: _measure_many(program, options, figures),
+    }
+    if options.ours:
+        del sides["Airflow"]
     adopt_orphans()
-    all_shapes = shapes(options.quick)
-    figures: dict[str, Figures] = {name: {} for name in commands}
-    for name, command in commands.items():
-        _measure(name, command, all_shapes, options, figures[name])
+    figures: dict[str, Figures] = {name: {} for name in sides}
+    for name, measure in sides.items():
+        measure(figures[name])
         if options.json:
             options.json.write_text(json.dumps(figures, indent=1) + "\n")
-    _print(all_shapes, options, figures)
+    _print(options, figures)
 
 
-def _measure(name: str, command: list[str], all_shapes: list[Shape], options, figures: Figures) -> None:
-    with tempfile.TemporaryDirectory() as temporary, fresh_database() as database:
+def _measure(name: str, command: list[str], place: Callable, options, figures: Figures) -> None:
+    all_shapes = shapes(options.quick)
+    with _ready(all_shapes, place, str(AIRFLOW), command) as (process, ask):
+        for shape in all_shapes:
+            for turn in range(options.repeat):
+                _say(f"{name}: {shape.title}, {turn + 1} of {options.repeat}")
+                _once(ask, shape, shape.name, process, figures)
+        time.sleep(3)
+        figures.setdefault("memory", []).append(memory_mib(process.pid))
+        if place is _postgres:
+            _say(f"{name}: {options.history} finished runs are added")
+            add_history(ask, options.history)
+            shape = next(shape for shape in all_shapes if shape.name == FIRST)
+            for turn in range(options.repeat):
+                _say(f"{name}: {shape.title}, with them, {turn + 1} of {options.repeat}")
+                _once(ask, shape, "history", process, figures)
+
+
+def _measure_many(program: str, options, figures: Figures) -> None:
+    """What ours remembers of many DAGs that have all just run."""
+    shape = many(options.quick)
+    _say(f"ferroflow: {shape.dags} {shape.title}")
+    with _ready([shape], _postgres, program, [program, "scheduler"]) as (process, ask):
+        time.sleep(3)
+        figures["before"] = [memory_mib(process.pid, below=False)]
+        _once(ask, shape, shape.name, process, figures)
+        figures["after"] = [memory_mib(process.pid, below=False)]
+
+
+@contextmanager
+def _ready(
+    all_shapes: list[Shape], place: Callable, parser: str, command: list[str]
+) -> Iterator[tuple[subprocess.Popen, Connection]]:
+    """A scheduler on a database that knows all DAGs."""
+    with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary)
         (home / "dags").mkdir()
         for shape in all_shapes:
             shape.write(home)
-        environment = airflow_environment(home, database)
-        migrate(environment)
-        parse = [str(AIRFLOW), "dag-processor", "--num-runs", "1"]
-        subprocess.run(parse, env=environment, cwd=home, check=True, capture_output=True)
-        with _asking(database) as ask:
-            if options.history:
-                _say(f"adding {options.history} finished runs")
-                add_history(ask, options.history)
-            with running(command, environment, home) as process:
-                for shape in all_shapes:
-                    for turn in range(options.repeat):
-                        _say(f"{name}: {shape.title}, {turn + 1} of {options.repeat}")
-                        _once(ask, shape, process, figures)
-                time.sleep(3)
-                figures.setdefault("memory", []).append(memory_mib(process.pid))
-
-
-def _once(ask, shape: Shape, process: subprocess.Popen, figures: Figures) -> None:
-    """One measurement. Afterwards the runs are gone, and the DAGs are paused, as before."""
-    cpu = cpu_seconds(process.pid)
-    pattern = f"{shape.name}\\_%"
-    ask.execute(
-        "UPDATE dag SET is_paused = false WHERE dag_id LIKE %s RETURNING clock_timestamp()", (pattern,)
-    )
-    began, clock = ask.fetchone()[0], time.monotonic()
-    wait_for(lambda: _ended(ask, pattern) == shape.dags, process, pause=0.02)
-    # By this clock: the dates of rows are those of decisions, which others see a little later.
-    seconds = time.monotonic() - clock
-    ask.execute(
-        "SELECT max(created_at), count(*) FILTER (WHERE state <> 'success') FROM dag_run "
-        "WHERE dag_id LIKE %s",
-        (pattern,),
-    )
-    created, unsuccessful = ask.fetchone()
-    if unsuccessful:
-        raise GaveUp(f"{unsuccessful} runs of {shape.name} have failed", process)
-    figures.setdefault(shape.name, []).append(seconds)
-    figures.setdefault(f"{shape.name} created", []).append((created - began).total_seconds())
-    figures.setdefault(f"{shape.name} cpu", []).append(cpu_seconds(process.pid) - cpu)
-    ask.execute("UPDATE dag SET is_paused = true WHERE dag_id LIKE %s", (pattern,))
-    time.sleep(1)
-    ask.execute("DELETE FROM dag_run WHERE dag_id LIKE %s", (pattern,))
-    # What the next run is was worked out when this one was made: put back what was there.
-    columns = ("", "_create_after", "_data_interval_start", "_data_interval_end")
-    values = ", ".join(f"next_dagrun{column} = '2024-01-01+00'" for column in columns)
-    ask.execute(f"UPDATE dag SET {values} WHERE dag_id LIKE %s", (pattern,))
-
-
-def _ended(ask, pattern: str) -> int:
-    ask.execute("SELECT count(*) FROM dag_run WHERE dag_id LIKE %s AND end_date IS NOT NULL", (pattern,))
-    return ask.fetchone()[0]
+        with place(home) as database:
+            environment = airflow_environment(home, database)
+            migrate(environment)
+            parse = [parser, "dag-processor", "--num-runs", "1"]
+            subprocess.run(parse, env=environment, cwd=home, check=True, capture_output=True)
+            url = environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
+            engine = create_engine(url, isolation_level="AUTOCOMMIT")
+            with engine.connect() as ask, running(command, environment, home) as process:
+                yield process, ask
+            engine.dispose()
 
 
 @contextmanager
-def _asking(database: str) -> Iterator:
-    connection = psycopg2.connect(database)
-    connection.autocommit = True
-    try:
-        yield connection.cursor()
-    finally:
-        connection.close()
+def _postgres(_home: Path) -> Iterator[str]:
+    with fresh_database() as database:
+        yield database
+
+
+@contextmanager
+def _sqlite(home: Path) -> Iterator[str]:
+    yield f"sqlite:///{home}/airflow.db"
+
+
+def _once(ask: Connection, shape: Shape, name: str, process: subprocess.Popen, figures: Figures) -> None:
+    """One measurement. Afterwards the runs are gone, and the DAGs are paused, as before."""
+    cpu = cpu_seconds(process.pid)
+    which = {"pattern": f"{shape.name}@_%"}
+    ask.execute(text("UPDATE dag SET is_paused = false WHERE dag_id LIKE :pattern ESCAPE '@'"), which)
+    began, clock = datetime.now(UTC), time.monotonic()
+    runs = "FROM dag_run WHERE dag_id LIKE :pattern ESCAPE '@' AND run_type = 'scheduled'"
+    ended = text(f"SELECT count(*) {runs} AND end_date IS NOT NULL")
+    wait_for(lambda: ask.execute(ended, which).scalar() == shape.dags, process, pause=0.02)
+    # By this clock: the dates of rows are those of decisions, which others see a little later.
+    seconds = time.monotonic() - clock
+    unsuccessful = ask.execute(text(f"SELECT count(*) {runs} AND state <> 'success'"), which).scalar()
+    if unsuccessful:
+        raise GaveUp(f"{unsuccessful} runs of {shape.name} have failed", process)
+    created = ask.execute(text(f"SELECT max(created_at) {runs}"), which).scalar()
+    if isinstance(created, str):
+        created = datetime.fromisoformat(created).replace(tzinfo=UTC)
+    figures.setdefault(name, []).append(seconds)
+    figures.setdefault(f"{name} created", []).append((created - began).total_seconds())
+    figures.setdefault(f"{name} cpu", []).append(cpu_seconds(process.pid) - cpu)
+    ask.execute(text("UPDATE dag SET is_paused = true WHERE dag_id LIKE :pattern ESCAPE '@'"), which)
+    time.sleep(1)
+    ask.execute(text(f"DELETE {runs}"), which)
+    # What the next run is was worked out when this one was made: put back what was there.
+    columns = ("", "_create_after", "_data_interval_start", "_data_interval_end")
+    values = ", ".join(f"next_dagrun{column} = '2024-01-01 00:00:00'" for column in columns)
+    ask.execute(text(f"UPDATE dag SET {values} WHERE dag_id LIKE :pattern ESCAPE '@'"), which)
 
 
 def _say(what: str) -> None:
     print(what, file=sys.stderr, flush=True)
 
 
-def _print(all_shapes: list[Shape], options, figures: dict[str, Figures]) -> None:
-    print(
-        f"{'PostgreSQL, median of ' + str(options.repeat):<44}{'Airflow':>16}{'ferroflow':>16}{'ratio':>10}"
-    )
-    for shape in all_shapes[1:]:
-        seconds = [statistics.median(side[shape.name]) for side in figures.values()]
-        rates = [shape.instances / one for one in seconds]
-        _line(f"{shape.dags} x {shape.title}: instances a second", rates, rates[1] / rates[0])
-        _line("    seconds", seconds, seconds[0] / seconds[1])
-        created = [statistics.median(side[f"{shape.name} created"]) for side in figures.values()]
-        _line("    seconds until the last run is made", created, created[0] / created[1])
-        cpu = [statistics.median(side[f"{shape.name} cpu"]) for side in figures.values()]
-        _line("    seconds of CPU", cpu, cpu[0] / cpu[1] if cpu[1] else None)
-    memory = [statistics.median(side["memory"]) for side in figures.values()]
-    _line("memory of the scheduler, MiB", memory, memory[0] / memory[1])
+def _print(options, figures: dict[str, Figures]) -> None:
+    columns = [side for name, side in figures.items() if name != "memory"]
+    names = "".join(f"{name:>16}" for name in figures if name != "memory")
+    print(f"{'median of ' + str(options.repeat):<44}{names}{'ratio':>10}")
+    measured = [(shape, shape.name, "") for shape in shapes(options.quick)[1:]]
+    measured += [
+        (shape, "history", f", {options.history} runs before") for shape, name, _ in measured if name == FIRST
+    ]
+    for shape, name, more in measured:
+        seconds = [_median(side, name) for side in columns]
+        rates = [one and shape.instances / one for one in seconds]
+        _line(f"{shape.dags} x {shape.title}{more}: a second", rates, inverse=True)
+        _line("    seconds", seconds)
+        _line(
+            "    seconds until the last run is made", [_median(side, f"{name} created") for side in columns]
+        )
+        _line("    seconds of CPU", [_median(side, f"{name} cpu") for side in columns])
+    _line("memory of the scheduler and all below, MiB", [_median(side, "memory") for side in columns])
+    shape, memory = many(options.quick), figures["memory"]
+    print(f"\nferroflow with {shape.dags} {shape.title}, all of which run once")
+    print(f"    memory of the scheduler before, MiB {memory['before'][0]:>10,.1f}")
+    print(f"    memory of the scheduler after, MiB  {memory['after'][0]:>10,.1f}")
+    print(f"    seconds                             {memory['many'][0]:>10,.1f}")
 
 
-def _line(title: str, values: list[float], ratio: float | None) -> None:
-    cells = "".join(f"{value:>16,.2f}" for value in values)
-    print(f"{title:<44}{cells}{'-' if ratio is None else f'{ratio:,.1f}x':>10}")
+def _median(side: Figures, name: str) -> float | None:
+    return statistics.median(side[name]) if name in side else None
+
+
+def _line(title: str, values: list[float | None], inverse: bool = False) -> None:
+    cells = "".join("               -" if value is None else f"{value:>16,.2f}" for value in values)
+    theirs, ours = [*values, None][:2]
+    if inverse:
+        theirs, ours = ours, theirs
+    print(f"{title:<44}{cells}{f'{theirs / ours:,.1f}x' if theirs and ours else '-':>10}")
 
 
 if __name__ == "__main__":

@@ -48,6 +48,9 @@ def airflow_environment(home: Path, database: str) -> dict[str, str]:
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database.replace("postgresql://", "postgresql+psycopg2://", 1),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        # A bash whose standard input is a socket, as a task's is, reads the user's `.bashrc` if this says less: what
+        # stands there would be measured.
+        "SHLVL": "2",
     }
 
 
@@ -125,9 +128,9 @@ def cpu_seconds(root: int) -> float:
     return sum(sum(map(int, stat[11:15])) for stat in map(_stat, tree(root)) if stat) / TICKS
 
 
-def memory_mib(root: int) -> float:
-    """What a process and all below it use; what they share counts once."""
-    return sum(map(_proportional_mib, tree(root)))
+def memory_mib(root: int, below: bool = True) -> float:
+    """What a process and, unless told otherwise, all below it use; what they share counts once."""
+    return sum(map(_proportional_mib, tree(root) if below else [root]))
 
 
 def _proportional_mib(process: int) -> float:

@@ -1,7 +1,9 @@
 """What a database holds after years: runs that have ended."""
 
+from sqlalchemy import Connection, text
+
 _DAYS = """
-    SELECT n, timestamptz '2000-01-01+00' + n * interval '1 minute' AS d FROM generate_series(1, %s) n
+    SELECT n, timestamptz '2000-01-01+00' + n * interval '1 minute' AS d FROM generate_series(1, :runs) n
 """
 
 _RUNS = f"""
@@ -24,8 +26,8 @@ _INSTANCES = f"""
 """
 
 
-def add_history(ask, runs: int) -> None:
+def add_history(ask: Connection, runs: int) -> None:
     """Finished runs of the first DAG of the chains, with ten finished task instances each."""
     for statement in (_RUNS, _INSTANCES):
-        ask.execute(statement, (runs,))
-    ask.execute("ANALYZE")
+        ask.execute(text(statement), {"runs": runs})
+    ask.execute(text("ANALYZE"))

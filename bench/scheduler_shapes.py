@@ -10,6 +10,7 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG
 
 EDGES = {edges!r}
+MAPPED = {mapped}
 
 for number in range({dags}):
     with DAG(
@@ -22,6 +23,8 @@ for number in range({dags}):
         tasks = [EmptyOperator(task_id=f"task_{{task:03}}") for task in range({tasks})]
         for upstream, downstream in EDGES:
             tasks[upstream] >> tasks[downstream]
+        if MAPPED:
+            EmptyOperator.partial(task_id="mapped").expand(doc=[str(number) for number in range(MAPPED)])
 """
 
 
@@ -34,13 +37,14 @@ class Shape:
     dags: int
     tasks: int
     edges: tuple[tuple[int, int], ...] = ()
+    mapped: int = 0
 
     @property
     def instances(self) -> int:
-        return self.dags * self.tasks
+        return self.dags * (self.tasks + self.mapped)
 
     def write(self, home: Path) -> None:
-        text = FILE.format(name=self.name, dags=self.dags, tasks=self.tasks, edges=self.edges)
+        text = FILE.format(**vars(self))
         (home / "dags" / f"{self.name}.py").write_text(text)
 
 
@@ -53,7 +57,13 @@ def shapes(quick: bool) -> list[Shape]:
         Shape("wider", "100 tasks without order", max(10 // part, 1), 100),
         Shape("tree", "binary trees of 127 tasks", max(8 // part, 1), 127, _tree(127)),
         Shape("due", "DAGs of one task, due together", 1000 // part, 1),
+        Shape("mapped", "instances of one mapped task", 1, 0, mapped=10_000 // part),
     ]
+
+
+def many(quick: bool) -> Shape:
+    """So many that what is remembered of each shows."""
+    return Shape("many", "DAGs of ten tasks", 500 if quick else 5_000, 10, _chain(10))
 
 
 def _chain(tasks: int) -> tuple[tuple[int, int], ...]:
