@@ -234,6 +234,8 @@ pub async fn last_started(
     row.map(|row| row.get("id")).transpose()
 }
 
+/// The statements compare with no state as with an empty one: asked for `state IS NULL`, PostgreSQL may look through all
+/// instances without a state instead of these.
 async fn change(
     tx: &mut Tx,
     statement: &'static crate::statement::Statement,
@@ -241,12 +243,12 @@ async fn change(
     ids: &[Uuid],
     from: Option<TaskState>,
 ) -> Result<u64, Error> {
-    let from = from.map(TaskState::as_str);
+    let from = from.map_or("", TaskState::as_str);
     let mut changed = 0;
     for ids in ids.chunks(BATCH) {
         let mut binds = set.to_vec();
         binds.push(ids.iter().copied().collect());
-        binds.extend(binds![from, from]);
+        binds.push(from.into());
         changed += tx.execute(statement, binds).await?;
     }
     Ok(changed)

@@ -1,3 +1,3 @@
 UPDATE task_instance
 SET state = 'success', start_date = ?, end_date = ?, duration = 0, try_number = try_number + 1, updated_at = ?
-WHERE id IN ({in}) AND (state = ? OR (state IS NULL AND ? IS NULL))
+WHERE id IN ({in}) AND COALESCE(state, '') = ?

@@ -6,6 +6,7 @@
 mod error;
 mod mysql;
 mod postgres;
+mod promptness;
 mod sqlite;
 
 use std::io;

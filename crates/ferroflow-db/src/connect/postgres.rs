@@ -7,6 +7,7 @@ use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
+use super::promptness::send_at_once;
 use super::{
     ConnectError, FIRST_ANSWER, Options, assemble, file, mode, no_answer_within, number, pool_options,
     unreachable, warn_of_unused, words,
@@ -41,7 +42,12 @@ pub(super) async fn connect(url: &DatabaseUrl, options: &Options) -> Result<Db, 
     warn_of_unused(url, PARAMETERS);
     let connect_options = connect_options(url, options)?;
     let (server, default_path) = first_answer(&connect_options, url).await?;
-    let pool = Pool::Postgres(pool_options(options).connect_lazy_with(connect_options));
+    let port = connect_options.get_port();
+    let pool = pool_options::<sqlx::Postgres>(options).after_connect(move |_, _| {
+        send_at_once(port);
+        Box::pin(async { Ok(()) })
+    });
+    let pool = Pool::Postgres(pool.connect_lazy_with(connect_options));
     let schema = options.schema.clone().map(|name| ConfiguredSchema { name, default_path });
     Ok(assemble(pool, Dialect::Postgres, server, schema, options))
 }
