@@ -6,6 +6,7 @@ mod assets;
 mod concurrency;
 mod deadlines;
 mod due;
+mod knobs;
 mod official;
 mod place;
 mod refusals;

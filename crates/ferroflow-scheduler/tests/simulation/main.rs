@@ -23,9 +23,13 @@ mod workers;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use broken::Broken;
 use simulation::{Told, simulate};
+
+/// So long a world may take, on a machine that is busy with many others.
+const LONGEST_LIFE: Duration = Duration::from_mins(10);
 
 /// Into how many parts the seeds are divided, to be tried side by side.
 const SHARDS: u64 = 4;
@@ -100,7 +104,13 @@ fn run(seed: u64) -> Told {
 
 fn run_with(seed: u64, broken: Option<Broken>) -> Told {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let lived = catch_unwind(AssertUnwindSafe(|| runtime.block_on(simulate(seed, broken))));
+    // A world in which something goes on without end is a violation too.
+    let live = async { tokio::time::timeout(LONGEST_LIFE, simulate(seed, broken)).await };
+    let lived = catch_unwind(AssertUnwindSafe(|| runtime.block_on(live)));
+    let lived = lived.map(|lived| {
+        let violation = Some(format!("it did not end within {LONGEST_LIFE:?}"));
+        lived.unwrap_or(Told { trace: Vec::new(), violation })
+    });
     lived.unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<String>().cloned();
         let words = words.or_else(|| panic.downcast_ref::<&str>().map(|words| (*words).to_owned()));
