@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ferroflow_db::dag_bundle::DagBundle;
+use ferroflow_db::news::{self, News};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, dag_bundle, dag_warning, import_error};
 use ferroflow_model::Json;
 use ferroflow_python::bundles::{BundleState, ConfiguredBundle};
@@ -257,6 +258,7 @@ pub(crate) async fn mark_stale(tx: &mut Tx, dags: &[dag::FoundDag]) -> Result<us
     if marked > 0 {
         assets::delete_references_of_stale_dags(tx).await?;
         dag_warning::delete_of_stale_dags(tx).await?;
+        news::tell(tx, News::Dags).await?;
     }
     Ok(marked)
 }

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::statement::sql;
 use crate::tx::Tx;
 
-/// Notes for a DAG that an asset has changed. If that is noted already, since when stays.
+/// Notes for a DAG that an asset has changed. If that is noted already, it is so until now.
 pub async fn add(tx: &mut Tx, asset_id: i64, dag_id: &str, now: Timestamp) -> Result<(), Error> {
-    tx.execute(sql!("asset_dag_run_queue/insert_if_missing"), binds![asset_id, dag_id, now]).await?;
+    tx.execute(sql!("asset_dag_run_queue/insert_or_renew"), binds![asset_id, dag_id, now]).await?;
     Ok(())
 }

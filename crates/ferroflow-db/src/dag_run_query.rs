@@ -70,6 +70,13 @@ pub async fn state(tx: &mut Tx, dag_id: &str, run_id: &str) -> Result<Option<Run
     row.map(|row| row.get_parsed("state")).transpose()
 }
 
+/// Where the newest runs of a DAG stand: at most so many.
+pub async fn newest_states(tx: &mut Tx, dag_id: &str, most: usize) -> Result<Vec<RunState>, Error> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let rows = tx.fetch_all(sql!("dag_run/newest_states"), binds![dag_id, most]).await?;
+    rows.iter().map(|row| row.get_parsed("state")).collect()
+}
+
 /// The runs, of any DAG, that wait for a scheduler.
 pub async fn queued(tx: &mut Tx) -> Result<Vec<QueuedRun>, Error> {
     let rows = tx.fetch_all(sql!("dag_run/queued"), binds![]).await?;

@@ -8,6 +8,7 @@ use sqlx::{MySqlPool, PgPool, SqlitePool};
 
 use crate::dialect::Dialect;
 use crate::error::Error;
+use crate::news::Messenger;
 use crate::statement::Rendering;
 use crate::tx::{Connection, Tx};
 
@@ -24,6 +25,8 @@ pub struct Db {
     pub(crate) schema: Option<ConfiguredSchema>,
     /// Name and version, as the server states them.
     pub(crate) server: String,
+    /// Who takes what was told to whoever hears it.
+    pub(crate) messenger: Messenger,
 }
 
 /// A schema of PostgreSQL before the ones that the user's connections look in anyway.
@@ -157,7 +160,7 @@ impl Db {
             (Pool::Sqlite(pool), _) => pool.begin().await.map(Connection::Sqlite),
         };
         let connection = connection.map_err(|cause| Error::Query { operation: "begin".to_owned(), cause })?;
-        Ok(Tx::new(connection, self.rendering, self.keep_prepared, self.schema.clone()))
+        Ok(Tx::new(connection, self))
     }
 }
 

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use crate::Json;
-use crate::bind::binds;
+use crate::bind::{Bind, binds};
 use crate::error::Error;
 use crate::statement::sql;
 use crate::tx::Tx;
@@ -65,5 +65,19 @@ pub async fn insert(
     let id = id::new_v7(now, rand::random());
     let binds = binds![id, now, now, dag_run_id, deadline, false, callback_id, alert_id];
     tx.execute(sql!("deadline/insert"), binds).await?;
+    Ok(())
+}
+
+/// Takes away the deadlines of a run that has ended in time, and what would be called. Those that were missed stay.
+pub async fn forget_met(tx: &mut Tx, dag_run_id: i64, end: Timestamp) -> Result<(), Error> {
+    let rows = tx.fetch_all(sql!("deadline/callbacks_of_met"), binds![dag_run_id, false, end]).await?;
+    let callbacks = rows.iter().map(|row| row.get("callback_id")).collect::<Result<Vec<Uuid>, Error>>()?;
+    if callbacks.is_empty() {
+        return Ok(());
+    }
+    let list: Bind = callbacks.iter().copied().collect();
+    tx.execute(sql!("deadline/delete_met"), vec![list.clone(), false.into()]).await?;
+    // One that was missed in between keeps its callback.
+    tx.execute(sql!("callback/delete_without_deadline"), vec![list]).await?;
     Ok(())
 }

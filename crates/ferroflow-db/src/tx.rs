@@ -6,9 +6,10 @@ use sqlx::sqlite::SqliteQueryResult;
 use sqlx::{MySql, Postgres, Sqlite, Transaction};
 
 use crate::bind::{self, Bind, flatten};
-use crate::db::ConfiguredSchema;
+use crate::db::{ConfiguredSchema, Db};
 use crate::dialect::Dialect;
 use crate::error::{Error, is_connection_lost};
+use crate::news::{Messenger, News};
 use crate::row::Row;
 use crate::statement::{Rendering, Statement, Text, render};
 
@@ -24,6 +25,9 @@ pub struct Tx {
     has_changed: bool,
     /// The statement that failed, after which PostgreSQL takes no other.
     aborted_by: Option<String>,
+    /// What is told once it is committed.
+    pub(crate) news: Vec<News>,
+    pub(crate) messenger: Messenger,
 }
 
 /// What the driver has begun.
@@ -69,19 +73,32 @@ enum Answer<P, M, S> {
 type Changed = Answer<PgQueryResult, MySqlQueryResult, SqliteQueryResult>;
 
 impl Tx {
-    pub(crate) fn new(
-        connection: Connection,
-        rendering: Rendering,
-        keep_prepared: bool,
-        schema: Option<ConfiguredSchema>,
-    ) -> Self {
-        Self { connection, rendering, keep_prepared, schema, has_changed: false, aborted_by: None }
+    pub(crate) fn new(connection: Connection, db: &Db) -> Self {
+        Self {
+            connection,
+            rendering: db.rendering,
+            keep_prepared: db.keep_prepared,
+            schema: db.schema.clone(),
+            has_changed: false,
+            aborted_by: None,
+            news: Vec::new(),
+            messenger: db.messenger.clone(),
+        }
     }
 
     /// Commits what came out well, and rolls back what did not.
     pub(crate) async fn end<T>(mut self, outcome: Result<T, Error>) -> Result<T, Error> {
         match (outcome, self.aborted_by.take()) {
-            (Ok(value), None) => self.commit().await.map(|()| value),
+            (Ok(value), None) => {
+                let (news, messenger) = (std::mem::take(&mut self.news), self.messenger.clone());
+                let committed = self.commit().await;
+                if committed.is_ok() {
+                    for news in news {
+                        messenger.tell(news);
+                    }
+                }
+                committed.map(|()| value)
+            }
             // The work has met the error itself: a lock was busy, say. A commit would roll back all the same,
             // and not tell; so what was changed before is an error now.
             (Ok(value), Some(operation)) => {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use ferroflow_db::clearing::{self, ClearedRun};
 use ferroflow_db::dag_run::DagRun;
+use ferroflow_db::news::{self, News};
 use ferroflow_db::serialized_dag::SerializedDag;
 use ferroflow_db::task_instance::{self, TaskInstance};
 use ferroflow_db::{Error, ScopedFutureExt as _, Tx, dag, dag_run, serialized_dag};
@@ -127,7 +128,9 @@ impl Plan {
             self.fit_to_newest(tx, &anew, now).await?;
         }
         clearing::note_run(tx, &self.cleared(state), state, now).await?;
-        Ok(())
+        let (dag_id, run_id) = (self.run.dag_id.clone(), self.run.run_id.clone());
+        news::tell(tx, News::Run { dag_id, run_id }).await?;
+        news::tell(tx, News::Queued).await
     }
 
     /// An instance as its next try begins.

@@ -18,6 +18,9 @@ use crate::supervise::Supervision;
 /// What a task is told that lost its supervisor.
 const REASON: &str = "The process that supervised the task has ended, and the task with it.";
 
+/// What Python's fork server calls its process, and so its children before they have a task.
+const FORK_SERVER: &str = "ferroflow-fork";
+
 /// A task instance whose executor is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Orphan {
@@ -76,8 +79,13 @@ async fn end(pid: i32, id: Uuid) {
     }
 }
 
-/// Airflow's task runner gives its process a title with the id of the try.
+/// Airflow's task runner gives its process a title with the id of the try. Until a child of the fork server was told
+/// what to run, it has the fork server's name: a scheduler that stands still just then would tell it later.
 fn is_process_of(pid: Pid, id: Uuid) -> bool {
-    let file = Path::new("/proc").join(pid.as_raw_nonzero().to_string()).join("cmdline");
-    std::fs::read(file).is_ok_and(|text| String::from_utf8_lossy(&text).contains(&id.to_string()))
+    let folder = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
+    let read = |file: &str| std::fs::read(folder.join(file)).unwrap_or_default();
+    let title = read("cmdline");
+    // One that has ended and was not waited for has a name still, and no title.
+    String::from_utf8_lossy(&title).contains(&id.to_string())
+        || (!title.is_empty() && read("comm").trim_ascii() == FORK_SERVER.as_bytes())
 }

@@ -25,5 +25,6 @@ pub mod stored_dag;
 pub mod supervision;
 pub mod timetable;
 pub mod weight;
+pub mod why;
 
 pub use json::{InvalidJson, Json, python_float};

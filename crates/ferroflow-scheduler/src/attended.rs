@@ -118,13 +118,13 @@ impl Attended {
         true
     }
 
-    /// A row was read that somebody may have written.
-    pub(crate) fn see(&mut self, run_id: i64, row: &ferroflow_db::task_instance_step::InstanceRow) {
-        let Some(key) = self.keys.get(&run_id).cloned() else { return };
-        let Some(entry) = self.runs.get_mut(&key) else { return };
-        let Some(run) = &entry.run else { return };
+    /// A row was read that somebody may have written. Answers whether it is news.
+    pub(crate) fn see(&mut self, run_id: i64, row: &ferroflow_db::task_instance_step::InstanceRow) -> bool {
+        let Some(key) = self.keys.get(&run_id).cloned() else { return false };
+        let Some(entry) = self.runs.get_mut(&key) else { return false };
+        let Some(run) = &entry.run else { return false };
         match run.compare(row) {
-            Compared::Same => return,
+            Compared::Same => return false,
             Compared::Differs(instance) => {
                 entry.changed.insert(instance);
             }
@@ -132,6 +132,7 @@ impl Attended {
         }
         self.past_has_changed(&key.dag_id);
         self.dirty.insert(key);
+        true
     }
 
     /// Whether anything new of the DAG of a run may begin.
@@ -159,6 +160,11 @@ impl Attended {
         let mut ids: Vec<i64> = self.keys.keys().copied().collect();
         ids.sort_unstable();
         ids
+    }
+
+    /// The row of a run that was read.
+    pub(crate) fn id_of(&self, key: &RunKey) -> Option<i64> {
+        Some(self.runs.get(key)?.run.as_ref()?.row.id)
     }
 
     pub(crate) fn key_of(&self, run_id: i64) -> Option<&RunKey> {
@@ -224,6 +230,11 @@ impl Attended {
     /// Whether a run is to be looked at now.
     pub fn is_dirty(&self, now: Timestamp) -> bool {
         !self.dirty.is_empty() || self.next_due().is_some_and(|due| due <= now)
+    }
+
+    /// Looks at every run that waits for its time.
+    pub(crate) fn wait_for_nothing(&mut self) {
+        self.dirty.extend(std::mem::take(&mut self.due).into_iter().map(|(_, key)| key));
     }
 
     /// When a run is to be looked at although nothing happens.

@@ -83,6 +83,7 @@ impl Wants {
 impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Does all that is to be done at this time. What it could not do because of the database is still asked for.
     pub async fn cycle(&mut self, now: Timestamp) -> Result<CycleReport, Error> {
+        self.mind_the_clock(now);
         let mut report = CycleReport::default();
         let mut next = Some(Step::Harvest);
         while let Some(step) = next {
@@ -106,6 +107,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             Step::LookAround => {
                 if now >= self.wants.look_at {
                     self.look_around(now).await?;
+                } else {
+                    self.look_at_runs(now).await?;
                 }
                 Step::CreateRuns
             }
@@ -143,9 +146,22 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         }))
     }
 
+    /// After a clock was set back, everything would wait until it is as late as it was.
+    fn mind_the_clock(&mut self, now: Timestamp) {
+        if now < self.latest {
+            tracing::warn!(before = %self.latest, %now, "the clock was set back");
+            self.wants = Wants::at_first();
+            self.chores.clock_was_set_back(now);
+            self.attended.wait_for_nothing();
+        }
+        self.latest = now;
+    }
+
     /// Brings what executors told together with the rows, and has the runs know of it.
     pub(crate) async fn harvest(&mut self) -> Result<(), Error> {
         self.take_in_events().await;
+        self.take_in_news();
+        let has_heard = !self.heard.is_empty();
         while let Some(heard) = self.heard.front() {
             let harvested = harvest(&self.cx.db, &self.cx.service, Some(self.cx.job_id), heard).await?;
             self.heard.pop_front();
@@ -157,6 +173,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 self.attended.hear(&harvested.key, harvested.id, state);
             }
         }
+        if has_heard {
+            self.tell_of_slots().await?;
+        }
         Ok(())
     }
 
@@ -164,6 +183,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     async fn look_around(&mut self, now: Timestamp) -> Result<(), Error> {
         look_around(&self.cx, &mut self.attended, &mut self.surroundings, now).await?;
         self.queue.sweep(&self.cx, now).await?;
+        self.talked_of.clear();
         (self.wants.create, self.wants.start) = (true, true);
         let pause =
             self.cx.settings.scheduler.scheduler_idle_sleep_time.max(self.queue.pause_between_sweeps());

@@ -1,6 +1,7 @@
 //! The scheduler's own row in `job`, by which its peers see that it lives.
 
 use ferroflow_db::job::{self, NewJob};
+use ferroflow_db::news::{self, News};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx};
 use ferroflow_execution::Host;
 use ferroflow_model::state::JobState;
@@ -36,5 +37,6 @@ async fn finish(tx: &mut Tx, id: i64, outcome: JobState, now: Timestamp) -> Resu
         job::heartbeat(tx, id, now).await?;
         job::finish(tx, id, outcome, now).await?;
     }
-    Ok(())
+    // Its runs wait for somebody.
+    news::tell(tx, News::Schedulers).await
 }

@@ -19,12 +19,14 @@ pub mod job;
 mod log_path;
 pub mod look_around;
 pub mod manual_run;
+mod news;
 pub mod queue_tasks;
 pub mod run;
 mod run_name;
 pub mod scheduler;
 pub mod single;
 pub mod start_runs;
+pub mod why;
 mod workload;
 
 pub use context::Context;

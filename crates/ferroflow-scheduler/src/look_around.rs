@@ -2,14 +2,15 @@
 //!
 //! Takes no locks. Whatever is found is looked at again by the step that acts on it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ferroflow_db::attending::{self, AttendedRun, PeersAlive};
 use ferroflow_db::dag_run::ClaimedRun;
 use ferroflow_db::task_instance_step::InstanceRow;
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
-use ferroflow_model::state::RunState;
+use ferroflow_model::state::{RunState, TaskState};
 use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
 
 use crate::attended::{Attended, RunKey};
 use crate::run::Definition;
@@ -27,6 +28,11 @@ const LEFT_BEHIND: SignedDuration = SignedDuration::from_mins(2);
 /// Clocks differ, and transactions take time: rows that were written so long before the last look are read again.
 const OVERLAP: SignedDuration = SignedDuration::from_secs(10);
 
+/// Every so often that is not taken for granted: a clock may be wrong, or somebody may have stood still within a
+/// transaction. Then rows are read again that were written this long before.
+const FAR_LOOKS: SignedDuration = SignedDuration::from_secs(20);
+const FAR: SignedDuration = SignedDuration::from_mins(5);
+
 /// How many runs are taken on at a time.
 const MOST_RUNS: i64 = 1000;
 
@@ -36,6 +42,14 @@ pub struct Surroundings {
     /// Other schedulers that look after their runs by themselves.
     pub peers: HashSet<i64>,
     looked: Option<Timestamp>,
+    looked_far: Option<Timestamp>,
+}
+
+impl Surroundings {
+    /// Whether the next look goes far back. A clock that was set back makes it so.
+    fn is_to_look_far(&self, now: Timestamp) -> bool {
+        self.looked_far.is_none_or(|at| now < at || now.duration_since(at) >= FAR_LOOKS)
+    }
 }
 
 struct Found {
@@ -53,7 +67,9 @@ pub async fn look_around(
     surroundings: &mut Surroundings,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let since = surroundings.looked.unwrap_or(now).checked_sub(OVERLAP).unwrap_or(Timestamp::MIN);
+    let is_far = surroundings.is_to_look_far(now);
+    let reach = if is_far { FAR } else { OVERLAP };
+    let since = surroundings.looked.unwrap_or(now).min(now).checked_sub(reach).unwrap_or(Timestamp::MIN);
     let ids = attended.ids();
     let definitions = untied_definitions(attended);
     let (ids_read, definitions) = (ids.as_slice(), &definitions);
@@ -63,17 +79,10 @@ pub async fn look_around(
         .await?;
     surroundings.peers = found.peers.into_iter().filter(|id| *id != cx.job_id).collect();
     surroundings.looked = Some(now);
-    let there: HashMap<i64, AttendedRun> = found.states.into_iter().map(|run| (run.id, run)).collect();
-    for id in ids {
-        match there.get(&id) {
-            Some(run) if run.state == RunState::Running => attended.hold(id, run.is_held),
-            _ => {
-                if let Some(key) = attended.key_of(id).cloned() {
-                    attended.leave(&key);
-                }
-            }
-        }
+    if is_far {
+        surroundings.looked_far = Some(now);
     }
+    take_in_states(attended, &ids, found.states);
     for (id, row) in &found.changed {
         attended.see(*id, row);
     }
@@ -87,6 +96,50 @@ pub async fn look_around(
         }
     }
     Ok(())
+}
+
+/// Looks at runs that somebody has talked of, as far as they are looked after; answers which task instances wait there to
+/// be queued that did not before.
+pub(crate) async fn look_at(
+    cx: &Context,
+    attended: &mut Attended,
+    keys: &BTreeSet<RunKey>,
+    now: Timestamp,
+) -> Result<Vec<Uuid>, Error> {
+    let ids: Vec<i64> = keys.iter().filter_map(|key| attended.id_of(key)).collect();
+    let since = now.checked_sub(OVERLAP).unwrap_or(Timestamp::MIN);
+    let ids_read = ids.as_slice();
+    let read = cx.db.read(|tx| {
+        async move {
+            let states = attending::states(tx, ids_read).await?;
+            Ok((states, attending::changed(tx, ids_read, since).await?))
+        }
+        .scope_boxed()
+    });
+    let (states, changed) = read.await?;
+    take_in_states(attended, &ids, states);
+    let mut ready = Vec::new();
+    for (id, row) in &changed {
+        if attended.see(*id, row) && row.state == Some(TaskState::Scheduled) {
+            ready.push(row.id);
+        }
+    }
+    Ok(ready)
+}
+
+/// Runs that do not run are left, and those of paused DAGs held.
+fn take_in_states(attended: &mut Attended, ids: &[i64], states: Vec<AttendedRun>) {
+    let there: HashMap<i64, AttendedRun> = states.into_iter().map(|run| (run.id, run)).collect();
+    for id in ids {
+        match there.get(id) {
+            Some(run) if run.state == RunState::Running => attended.hold(*id, run.is_held),
+            _ => {
+                if let Some(key) = attended.key_of(*id).cloned() {
+                    attended.leave(&key);
+                }
+            }
+        }
+    }
 }
 
 async fn gather(
@@ -117,4 +170,20 @@ async fn gather(
 fn untied_definitions(attended: &Attended) -> HashMap<&str, &Definition> {
     let untied = attended.read().filter(|(_, run)| Definition::version_of_run(&run.row).is_none());
     untied.map(|(key, run)| (key.dag_id.as_str(), &*run.definition)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_looks_far_now_and_then_and_when_the_clock_was_set_back() {
+        let start = Timestamp::constant(1_800_000_000, 0);
+        let mut surroundings = Surroundings::default();
+        assert!(surroundings.is_to_look_far(start));
+        surroundings.looked_far = Some(start);
+        assert!(!surroundings.is_to_look_far(start + FAR_LOOKS / 2));
+        assert!(surroundings.is_to_look_far(start + FAR_LOOKS));
+        assert!(surroundings.is_to_look_far(start - SignedDuration::from_secs(1)));
+    }
 }

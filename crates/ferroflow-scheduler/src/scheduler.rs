@@ -1,19 +1,21 @@
 //! The loop: something happens, what follows is done, and it waits for the next thing.
 //!
 //! Work starts with its cause: an executor's event makes its run dirty, a dirty run is examined, what becomes ready is
-//! queued and handed over. What nobody tells is found by looking around, every `[scheduler] scheduler_idle_sleep_time`.
+//! queued and handed over; whoever makes a run or changes an asset [tells](ferroflow_db::news). What nobody tells is found
+//! by looking around, every `[scheduler] scheduler_idle_sleep_time`.
 //! The cost of a cycle follows what has changed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferroflow_db::news;
 use ferroflow_executor::Executor;
 use ferroflow_telemetry::{chain, clock};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::attended::Attended;
+use crate::attended::{Attended, RunKey};
 use crate::chores::{self, Chore, Chores};
 use crate::cycle::Wants;
 use crate::executors::{Executors, Heard};
@@ -58,10 +60,16 @@ pub struct Scheduler<E, C> {
     pub(crate) wants: Wants,
     /// What executors have told, and was not looked at yet.
     pub(crate) heard: VecDeque<Heard>,
+    /// What transactions tell, in this process and in others.
+    pub(crate) news: news::Receiver,
+    /// Runs in which somebody has changed something.
+    pub(crate) talked_of: BTreeSet<RunKey>,
     /// Whether another scheduler was in the critical section.
     pub(crate) is_section_busy: bool,
     /// How many runs are examined at a time.
     pub(crate) width: usize,
+    /// When the last cycle began.
+    pub(crate) latest: Timestamp,
 }
 
 impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
@@ -74,6 +82,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         chores.hasten(Chore::Orphans, now);
         Self {
             chores,
+            news: cx.db.news(),
+            talked_of: BTreeSet::new(),
             cx,
             paths,
             executors,
@@ -85,6 +95,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             heard: VecDeque::new(),
             is_section_busy: false,
             width,
+            latest: now,
         }
     }
 
@@ -133,6 +144,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         tokio::select! {
             () = stop.cancelled() => {}
             heard = self.executors.next_event() => self.heard.push_back(heard),
+            news = self.news.recv() => self.hear_or_miss(news),
             () = tokio::time::sleep(pause) => {}
         }
     }
@@ -150,7 +162,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     /// How long nothing is to be done unless something happens.
     pub fn pause(&self, now: Timestamp) -> Duration {
-        if self.attended.is_dirty(now) || self.wants.create || self.wants.start {
+        let is_asked = self.wants.create || self.wants.start || !self.talked_of.is_empty();
+        if is_asked || self.attended.is_dirty(now) {
             return Duration::ZERO;
         }
         let due = [Some(self.wants.next()), self.attended.next_due(), self.chores.next()];

@@ -259,7 +259,7 @@ fn dag_facts(dag: &DagRow) -> DagFacts<'_> {
     }
 }
 
-fn backfill_facts(backfill: &Backfill) -> BackfillFacts {
+pub(crate) fn backfill_facts(backfill: &Backfill) -> BackfillFacts {
     BackfillFacts {
         id: backfill.id,
         is_paused: backfill.is_paused,

@@ -15,7 +15,7 @@ use mimalloc::MiMalloc;
 
 use commands::{
     BadNews, config, dag_processor, dags, db, info, jobs, python, rotate_fernet_key, scheduler, tasks,
-    timetable, version,
+    timetable, version, why,
 };
 
 #[global_allocator]
@@ -73,6 +73,11 @@ enum Command {
     /// Show what a schedule does
     #[command(subcommand)]
     Timetable(timetable::TimetableCommand),
+    /// Say why a DAG gets no run, a run does not start, or a task does not run
+    ///
+    /// Names every reason: the limit, who holds it and since when, what is waited for and until when, and whether those
+    /// live who would act on it. Only reads, and needs no scheduler.
+    Why(why::WhyCommand),
     /// Show the version, and the version of Airflow it stands in for
     Version,
 }
@@ -93,6 +98,7 @@ fn main() -> ExitCode {
         Command::Scheduler(command) => scheduler::run(&command, &environment),
         Command::Tasks(command) => tasks::run(&command, &environment, &mut out),
         Command::Timetable(command) => timetable::run(&command, &environment, &mut out),
+        Command::Why(command) => why::run(&command, &environment, &mut out),
         Command::Version => version::run(&mut out),
     };
     match outcome.and_then(|()| Ok(out.flush()?)) {

@@ -1,13 +1,15 @@
 //! The transaction that stores a file: gather, decide, apply.
 
+use ferroflow_db::news::{self, News};
 use ferroflow_db::{Error, Tx, dag, dag_run, dag_version};
 use jiff::Timestamp;
 
 use super::prepare::{PreparedDag, RefusedDag};
 use super::rows::{Schedule, parsed_columns, schedule, write_labels};
 use super::timetables::{Answers, TimetableFailure};
-use super::{FileResult, StoreSettings, Stored, assets, errors, versions, warnings};
+use super::{FileResult, StoreSettings, Stored, StoredDag, assets, errors, versions, warnings};
 use ferroflow_model::stored_assets::DagAssets;
+use ferroflow_model::stored_dag::VersionChange;
 
 /// What is to be stored.
 #[derive(Clone)]
@@ -70,6 +72,10 @@ pub(super) async fn write(tx: &mut Tx, job: &Job<'_>) -> Result<Written, Error> 
     stored.import_errors = errors::write_all(tx, job, &stored.timetable_failures, &dag_ids).await?;
     if !dag_ids.is_empty() {
         warnings::write(tx, job, &dag_ids).await?;
+    }
+    let is_as_it_was = |dag: &StoredDag| !dag.is_new && dag.change == VersionChange::Unchanged;
+    if !stored.dags.iter().all(is_as_it_was) {
+        news::tell(tx, News::Dags).await?;
     }
     Ok(Written::Stored(stored))
 }

@@ -19,6 +19,7 @@ pub use error::ConnectError;
 
 use crate::db::{ConfiguredSchema, Db, Pool};
 use crate::dialect::Dialect;
+use crate::news::Messenger;
 use crate::statement::Rendering;
 use crate::url::{DatabaseUrl, Family};
 
@@ -137,6 +138,7 @@ fn assemble(
         keep_prepared: options.statement_cache > 0,
         schema,
         server,
+        messenger: Messenger::new(),
     }
 }
 

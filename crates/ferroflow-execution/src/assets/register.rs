@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ferroflow_db::asset_partition_dag_run::{self, Arrival};
 use ferroflow_db::asset_registration::{self, Consumers, Listener, NewEvent};
 use ferroflow_db::audit_log::{self, AuditEntry};
+use ferroflow_db::news::{self, News};
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::{Error, Json, Tx, asset_alias, asset_dag_run_queue, serialized_dag};
 use ferroflow_model::asset::AssetAlias;
@@ -85,6 +86,9 @@ pub async fn register(tx: &mut Tx, rules: &Rules, change: &Change<'_>, now: Time
         for listener in &others {
             asset_dag_run_queue::add(tx, change.asset_id, &listener.dag_id, now).await?;
         }
+    }
+    if !(partitioned.is_empty() && others.is_empty()) {
+        news::tell(tx, News::Assets).await?;
     }
     Ok(event_id)
 }

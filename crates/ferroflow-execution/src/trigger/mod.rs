@@ -4,6 +4,7 @@ mod checks;
 mod making;
 mod params;
 
+use ferroflow_db::news::{self, News};
 use ferroflow_db::{ScopedFutureExt as _, dag, dag_run, dag_run_query, serialized_dag, task_instance};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
@@ -104,6 +105,7 @@ impl Service {
         let version = &DagVersionRef { id: known.version };
         let created = self.db.transact(|tx| {
             async move {
+                news::tell(tx, News::Queued).await?;
                 match create_run::create(tx, &known.dag, version, run, now).await {
                     Err(create_run::Error::Db(error)) => Err(error),
                     other => Ok(other),

@@ -2,12 +2,13 @@
 //!
 //! An executor says that a task is done ([`executor_event`]); a heartbeat is missing ([`heartbeat`]); the queue does
 //! not move ([`stuck`]); a scheduler is gone ([`orphan`]); another task of the run failed ([`fail_fast`]); nobody has
-//! answered ([`unanswered`]). Each is one function from what was loaded to a verdict, and a verdict that changes nothing
+//! answered ([`unanswered`]); the runs of a DAG keep failing ([`failing`]). Each is one function from what was loaded to a verdict, and a verdict that changes nothing
 //! says why.
 //!
 //! What the row says always counts for more than what an executor says: the worker writes it itself.
 
 pub mod fail_fast;
+pub mod failing;
 pub mod heartbeat;
 pub mod orphan;
 pub mod stuck;

@@ -152,6 +152,14 @@ impl Chores {
         self.slots.iter().map(|slot| slot.due).min()
     }
 
+    /// The clock was set back: nothing waits until it is as late as it was.
+    pub fn clock_was_set_back(&mut self, now: Timestamp) {
+        for slot in &mut self.slots {
+            slot.due = slot.due.min(later(now, slot.interval));
+        }
+        (self.watching_since, self.last_watch) = (now, now);
+    }
+
     /// Since when heartbeats are listened to without a gap: the loop may have stood still.
     pub fn watching_since(&mut self, now: Timestamp) -> Timestamp {
         if now > later(self.last_watch, self.longest_gap) {
@@ -256,6 +264,16 @@ mod tests {
         assert!(!chores.due(START).contains(&Chore::ExecutorCallbacks));
         chores.ended(Chore::Deadlines, Some(&found(true)), START);
         assert!(chores.due(START).contains(&Chore::ExecutorCallbacks));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_delays_nothing() {
+        let mut chores = Chores::new(&settings(), START);
+        let before = START - 1.hour();
+        chores.clock_was_set_back(before);
+        assert_eq!(chores.next(), Some(before + 1.second()));
+        assert!(chores.due(before + 300.seconds()).contains(&Chore::Orphans));
+        assert_eq!(chores.watching_since(before), before);
     }
 
     #[test]

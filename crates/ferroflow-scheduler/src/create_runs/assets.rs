@@ -12,7 +12,7 @@ type OwnedKey = (String, String);
 
 /// What aliases and references stand for.
 #[derive(Default)]
-pub(super) struct Assets {
+pub(crate) struct Assets {
     of_alias: BTreeMap<String, BTreeSet<OwnedKey>>,
     active_by_name: BTreeMap<String, OwnedKey>,
     active_by_uri: BTreeMap<String, OwnedKey>,
@@ -20,7 +20,7 @@ pub(super) struct Assets {
 
 impl Assets {
     /// Looks up what some conditions mention.
-    pub(super) async fn load<'c>(
+    pub(crate) async fn load<'c>(
         tx: &mut Tx,
         conditions: impl Iterator<Item = &'c AssetCondition> + Send,
     ) -> Result<Self, DbError> {
@@ -42,7 +42,7 @@ impl Assets {
         Ok(known)
     }
 
-    pub(super) fn known(&self) -> KnownAssets<'_> {
+    pub(crate) fn known(&self) -> KnownAssets<'_> {
         let of_alias =
             self.of_alias.iter().map(|(name, keys)| (name.as_str(), keys.iter().map(asset_key).collect()));
         KnownAssets {

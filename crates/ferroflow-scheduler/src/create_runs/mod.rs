@@ -8,7 +8,7 @@
 //! lock their rows in `asset_partition_dag_run` only, as official schedulers do.
 
 mod ask;
-mod assets;
+pub(crate) mod assets;
 mod batch;
 mod candidates;
 mod deadlines;

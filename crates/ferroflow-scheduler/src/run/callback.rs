@@ -55,6 +55,11 @@ impl Ending {
         Some(Self { state, reason, about })
     }
 
+    /// Whether all is over and a task has failed, rather than that the run was ended.
+    pub(super) fn is_by_tasks_that_failed(&self) -> bool {
+        self.about == About::LastEnded(TaskState::Failed)
+    }
+
     /// Whether anybody wants to know. Of a time-out Airflow tells whether the DAG listens or not.
     fn is_told(&self, definition: &Definition) -> bool {
         let dag = definition.dag();

@@ -7,6 +7,7 @@
 mod apply;
 mod callback;
 mod definition;
+mod end;
 mod load;
 mod queue;
 mod refresh;
@@ -21,7 +22,7 @@ use ferroflow_db::dag_run::DagRun;
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_model::dag::Flag;
-use ferroflow_model::readiness::{InstanceRef, Run};
+use ferroflow_model::readiness::{InstanceRef, Run, Waiting};
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -125,6 +126,11 @@ impl ActiveRun {
     pub fn find(&self, task_id: &str, map_index: i32) -> Option<InstanceRef> {
         let task = self.definition.dag().find(task_id)?;
         self.model.instance(task, map_index).map(|instance| instance.reference())
+    }
+
+    /// Why one of its instances is not finished; nothing if it is.
+    pub(crate) fn explain(&self, reference: InstanceRef, now: Timestamp) -> Option<Waiting> {
+        self.model.explain(reference.task, reference.map_index, now)
     }
 
     /// When a step will find something to do although nothing has happened.

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::apply::carry_out;
 use super::callback::{self, Ending};
+use super::end;
 use super::load::done_and_mapped_over;
 use super::writes::{Write, add_writes};
 use super::{ActiveRun, Compared, Driver, Pace};
@@ -129,6 +130,7 @@ impl ActiveRun {
         let has_ended = dag_run::set_state(tx, self.row.id, RunState::Running, ending.state, now).await?;
         if has_ended {
             callback::leave(tx, &self.row, &self.definition, ending, now).await?;
+            end::follow_up(tx, &self.row, &self.definition, ending, now).await?;
             if driver.pace == Pace::Scheduled && self.row.run_type != RunType::Backfill {
                 dag::facts::recount_active(tx, &self.row.dag_id).await?;
             }

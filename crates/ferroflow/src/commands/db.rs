@@ -6,8 +6,9 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use ferroflow_config::Environment;
+use ferroflow_db::news::triggers;
 use ferroflow_db::schema::{self, Migrated, REVISION, State};
-use ferroflow_db::{ConnectError, Db, Error};
+use ferroflow_db::{ConnectError, Db, Error, ScopedFutureExt as _};
 
 use crate::session::{Session, block_on};
 
@@ -26,6 +27,12 @@ pub(crate) enum DbCommand {
     Reset(ResetArgs),
     /// Print the revision of the database
     Current,
+    /// Have official Airflow components tell ferroflow schedulers what they change (PostgreSQL)
+    ///
+    /// `--install` puts triggers on tables of Airflow, which call functions in a schema `ferroflow_news`; `--remove` drops
+    /// them. Without either, says which are there. Nothing depends on them: schedulers find changes by themselves,
+    /// only later.
+    Notify(NotifyArgs),
 }
 
 #[derive(Args)]
@@ -46,6 +53,16 @@ pub(crate) struct CheckMigrationsArgs {
 }
 
 #[derive(Args)]
+pub(crate) struct NotifyArgs {
+    /// Install the triggers, or replace those of another version
+    #[arg(long, conflicts_with = "remove")]
+    install: bool,
+    /// Remove the triggers
+    #[arg(long)]
+    remove: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct ResetArgs {
     /// Do not ask
     #[arg(short, long)]
@@ -61,6 +78,7 @@ pub(crate) fn run(command: &DbCommand, environment: &Environment, out: &mut dyn 
             DbCommand::CheckMigrations(args) => check_migrations(&session, args, out).await,
             DbCommand::Reset(args) => reset(&session, args, out).await,
             DbCommand::Current => current(&session, out).await,
+            DbCommand::Notify(args) => notify(&session, args, out).await,
         }
     })
 }
@@ -186,6 +204,35 @@ async fn current(session: &Session, out: &mut dyn Write) -> Result<()> {
         State::Current | State::Damaged { .. } => writeln!(out, "{REVISION} (Airflow 3.3)")?,
         State::Other { revision } => writeln!(out, "{revision}")?,
         State::Empty | State::Interrupted | State::Foreign { .. } => schema::check(&db).await?,
+    }
+    db.close().await;
+    Ok(())
+}
+
+async fn notify(session: &Session, args: &NotifyArgs, out: &mut dyn Write) -> Result<()> {
+    let db = session.connect().await?;
+    if !triggers::are_possible(db.dialect()) {
+        bail!("{} cannot tell anybody of changes; PostgreSQL can", db.dialect());
+    }
+    schema::check(&db).await?;
+    let there = db.transact(|tx| {
+        async move {
+            match (args.install, args.remove) {
+                (true, _) => triggers::install(tx).await?,
+                (_, true) => triggers::remove(tx).await?,
+                _ => {}
+            }
+            triggers::installed(tx).await
+        }
+        .scope_boxed()
+    });
+    let mut ours = there.await?;
+    ours.retain(|trigger| trigger.is_ours);
+    if ours.is_empty() {
+        writeln!(out, "no triggers: changes of official components are found by looking")?;
+    }
+    for trigger in ours {
+        writeln!(out, "{} {}", trigger.table, trigger.name)?;
     }
     db.close().await;
     Ok(())

@@ -13,6 +13,7 @@ pub(crate) mod scheduler;
 pub(crate) mod tasks;
 pub(crate) mod timetable;
 pub(crate) mod version;
+pub(crate) mod why;
 
 /// A command has told what it found, and that is bad news: nothing is left to say, but its exit code is 1.
 #[derive(Debug)]

@@ -1,0 +1,1 @@
+DELETE FROM deadline WHERE callback_id IN ({in}) AND missed = ?

@@ -1,0 +1,3 @@
+SELECT triggerer_id
+FROM {name:trigger}
+WHERE id = ?

@@ -1,0 +1,83 @@
+//! How a DAG stands.
+
+use std::collections::BTreeSet;
+
+use ferroflow_db::dag::Dag as DagRow;
+use ferroflow_db::{Error as DbError, Tx, asset_trigger, import_error};
+use ferroflow_model::asset::AssetCondition;
+use ferroflow_model::runs::assets::{AssetKey, missing};
+use ferroflow_model::why::{ActiveRun, DagSituation, Holder, ImportFailure, Schedule};
+
+use super::surroundings::Surroundings;
+use crate::Error;
+use crate::create_runs::assets::Assets;
+use crate::run::Definition;
+
+pub(super) async fn situation<'a>(
+    tx: &mut Tx,
+    row: &'a DagRow,
+    active: &'a [ActiveRun],
+    around: &'a Surroundings,
+) -> Result<DagSituation<'a>, Error> {
+    let (definition, no_definition) = match Definition::latest(tx, &row.dag_id).await {
+        Ok(definition) => (Some(definition), None),
+        Err(Error::Db(error)) => return Err(error.into()),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let condition = definition.as_ref().and_then(|definition| definition.dag().timetable.assets());
+    Ok(DagSituation {
+        dag_id: &row.dag_id,
+        is_paused: row.is_paused,
+        is_stale: row.is_stale,
+        import_failure: import_failure(tx, row).await?,
+        no_definition,
+        max_active_runs: row.max_active_runs,
+        active,
+        schedule: match (row.next_dagrun_create_after, condition) {
+            (Some(at), _) => Schedule::At(at),
+            (None, Some(condition)) => of_assets(tx, row, condition).await?,
+            (None, None) if row.timetable_periodic => Schedule::Over,
+            (None, None) => Schedule::None,
+        },
+        schedulers: &around.schedulers,
+    })
+}
+
+async fn import_failure(tx: &mut Tx, row: &DagRow) -> Result<Option<ImportFailure>, DbError> {
+    if row.has_import_errors != Some(true) {
+        return Ok(None);
+    }
+    let file = row.relative_fileloc.as_deref();
+    let errors = import_error::list(tx).await?;
+    let error = errors.iter().find(|error| {
+        error.filename.as_deref() == file && error.bundle_name.as_deref() == Some(row.bundle_name.as_str())
+    });
+    let message = error.and_then(|error| error.stacktrace.as_deref()?.trim_end().lines().next_back());
+    Ok(Some(ImportFailure {
+        file: file.unwrap_or_default().to_owned(),
+        message: message.unwrap_or("what is wrong is not known").to_owned(),
+        since: error.and_then(|error| error.timestamp),
+    }))
+}
+
+async fn of_assets(tx: &mut Tx, row: &DagRow, condition: &AssetCondition) -> Result<Schedule, DbError> {
+    let mut queued = asset_trigger::queued(tx).await?;
+    queued.retain(|asset| asset.dag_id == row.dag_id);
+    let assets = Assets::load(tx, std::iter::once(condition)).await?;
+    let there: BTreeSet<AssetKey<'_>> =
+        queued.iter().map(|asset| AssetKey { name: &asset.name, uri: &asset.uri }).collect();
+    let arrived = |asset: &asset_trigger::QueuedAsset| Holder {
+        what: AssetKey { name: &asset.name, uri: &asset.uri }.to_string(),
+        state: "changed".to_owned(),
+        since: Some(asset.created_at),
+    };
+    let of = condition.assets().count() + condition.aliases().count() + condition.refs().count();
+    Ok(match (missing(condition, &there, &assets.known()), queued.iter().map(|one| one.created_at).max()) {
+        (None, Some(newest)) => Schedule::AssetsThere(newest),
+        (lacks, _) => Schedule::Assets {
+            missing: lacks.map_or_else(|| "any change".to_owned(), |lacks| lacks.to_string()),
+            of,
+            arrived: queued.iter().map(arrived).collect(),
+        },
+    })
+}
