@@ -2,54 +2,29 @@
 
     <venv>/bin/python testdata/execution/record_execution.py [postgres | sqlite]... [--set SET]
 
-Scheduler with LocalExecutor, API server and DAG processor run in a home of their own on a new database: of
-the server that FERROFLOW_TEST_POSTGRES names, or of SQLite. If both are asked for, as is so if neither is
-named, they have to agree. There is no triggerer, so nothing here may defer. Logs and the home are kept if
-FERROFLOW_KEEP names a folder that is not there yet.
-
-`runs.json` says which DAGs run, when and with what, per set: those of `dags`, and Airflow's examples. Waves
-follow each other; the runs of one go on at the same time. `world.py` has what the DAGs find around them,
-`rows.py` shows what they have left.
+`play.py` runs them with the official scheduler. If both databases are asked for, as is so if neither is
+named, they have to agree.
 """
 
 import argparse
-import contextlib
 import gzip
 import json
-import os
-import shutil
-import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
-from datetime import datetime
-from pathlib import Path
 
-import rows
-import world
+from play import AIRFLOW, DATABASES, HERE, PLAN, say
 
-HERE = Path(__file__).resolve().parent
-PLAN = json.loads((HERE / "runs.json").read_text())
-DATABASES = ("postgres", "sqlite")
-START_SECONDS = 180
-WAVE_SECONDS = 900
-AT_ONCE = 16
-# So long nothing has to happen before what happens after the end of runs is thought to be over.
-QUIET_SECONDS = 12
-COMPONENTS = ("dag-processor", "api-server", "scheduler")
+# Sets that are played one after the other: what makes runs by itself is not wanted with the others.
+TOGETHER = (("own", "examples"), ("scheduled",))
 
 
 def record(databases: list[str], sets: list[str]) -> None:
-    answers = {}
+    answers = {database: {} for database in databases}
     for database in databases:
-        told = [sys.executable, __file__, "--inside", database]
-        for name in sets:
-            told += ["--set", name]
-        began = time.monotonic()
-        answers[database] = json.loads(subprocess.run(told, stdout=subprocess.PIPE, check=True).stdout)
-        say(f"{database}: {time.monotonic() - began:.0f} s")
+        for together in TOGETHER:
+            if wanted := [name for name in together if name in sets]:
+                answers[database] |= play(database, wanted)
     for name in sets:
         texts = {database: _text(answer[name]) for database, answer in answers.items()}
         first = next(iter(texts))
@@ -65,6 +40,16 @@ def record(databases: list[str], sets: list[str]) -> None:
             file.write_bytes(gzip.compress(texts[first], compresslevel=9, mtime=0))
 
 
+def play(database: str, sets: list[str]) -> dict:
+    told = [sys.executable, HERE / "play.py", database, AIRFLOW]
+    for name in sets:
+        told += ["--set", name]
+    began = time.monotonic()
+    answer = json.loads(subprocess.run(told, stdout=subprocess.PIPE, check=True).stdout)
+    say(f"{' and '.join(sets)} on {database}: {time.monotonic() - began:.0f} s")
+    return answer
+
+
 def _text(answer: dict) -> bytes:
     return json.dumps(answer, sort_keys=True, separators=(",", ":")).encode()
 
@@ -77,267 +62,11 @@ def show_differences(one: object, other: object, where: str) -> None:
         say(f"{where}: {json.dumps(one)[:300]} | {json.dumps(other)[:300]}")
 
 
-def run_inside(database: str, sets: list[str]) -> dict:
-    """Everything on one database; Airflow reads its configuration once, so in a process of its own."""
-    with tempfile.TemporaryDirectory(prefix="execution-") as folder, _database(database, Path(folder)) as url:
-        root = Path(folder).resolve()
-        trace = root / "trace"
-        _set_environment(root, url, trace)
-        from airflow.utils.db import initdb
-
-        initdb()
-        world.seed(url)
-        with _components(root) as processes:
-            _wait_for_dags(sets, processes)
-            for number in range(max(len(PLAN[name]["waves"]) for name in sets)):
-                wave = [run for name in sets for run in dict(enumerate(PLAN[name]["waves"])).get(number, [])]
-                _run_wave(number, wave, processes)
-            _wait_for_quiet(trace)
-            _check_for_mishaps()
-        return {name: rows.dump(url, _shown(name), trace, {"root": str(root)}) for name in sets}
-
-
-def _shown(name: str) -> list[str]:
-    ran = [run["dag_id"] for wave in PLAN[name]["waves"] for run in wave]
-    return sorted({*ran, *PLAN[name]["also_shown"]})
-
-
-@contextlib.contextmanager
-def _database(kind: str, folder: Path):
-    import sqlalchemy as sa
-
-    if kind == "sqlite":
-        yield f"sqlite:///{folder.resolve()}/airflow.db"
-        return
-    server = os.environ.get("FERROFLOW_TEST_POSTGRES")
-    if not server:
-        sys.exit("FERROFLOW_TEST_POSTGRES is not set: ./test --record sets it, so does ./test -- COMMAND")
-    url = sa.make_url(server).set(drivername="postgresql+psycopg2")
-    name = f"execution_{os.getpid()}"
-    admin = sa.create_engine(url, isolation_level="AUTOCOMMIT")
-    with admin.connect() as connection:
-        connection.execute(sa.text(f"CREATE DATABASE {name}"))
-        try:
-            yield url.set(database=name).render_as_string(hide_password=False)
-        finally:
-            connection.execute(sa.text(f"DROP DATABASE {name} WITH (FORCE)"))
-    admin.dispose()
-
-
-def _set_environment(root: Path, url: str, trace: Path) -> None:
-    for name in [name for name in os.environ if name.startswith(("AIRFLOW", "_AIRFLOW"))]:
-        del os.environ[name]
-    port, log_port = _free_port(), _free_port()
-    (root / "home").mkdir()
-    (root / "temporary").mkdir()
-    os.environ.update(world.ENVIRONMENT)
-    os.environ.update(
-        {
-            "AIRFLOW_HOME": str(root / "home"),
-            "FERROFLOW_TRACE_FILE": str(trace),
-            "TMPDIR": str(root / "temporary"),
-            # The Python that has Airflow is the first to be found.
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url,
-            "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
-            "AIRFLOW__CORE__PARALLELISM": "12",
-            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
-            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
-            "AIRFLOW__API__HOST": "127.0.0.1",
-            "AIRFLOW__API__PORT": str(port),
-            "AIRFLOW__API__WORKERS": "1",
-            "AIRFLOW__API__SECRET_KEY": "only for the recording",
-            "AIRFLOW__API_AUTH__JWT_SECRET": "only for the recording, and long enough for the algorithm" * 2,
-            "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(log_port),
-            "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.3",
-            # Every file once: what is parsed again only costs time.
-            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "36000",
-            "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "36000",
-            "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "2",
-            "AIRFLOW__CORE__MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "0",
-            "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
-        }
-    )
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@contextlib.contextmanager
-def _components(root: Path):
-    airflow = Path(sys.executable).with_name("airflow")
-    processes = {}
-    try:
-        for name in COMPONENTS:
-            with (root / f"{name}.log").open("wb") as log:
-                processes[name] = subprocess.Popen(
-                    [airflow, name], stdout=log, stderr=subprocess.STDOUT, cwd=root, start_new_session=True
-                )
-        yield processes
-    except BaseException:
-        for name in COMPONENTS:
-            tail = (root / f"{name}.log").read_text(errors="replace").splitlines()[-30:]
-            say("\n".join([f"==> {name}", *tail]))
-        raise
-    finally:
-        for name in reversed(processes):
-            _end(processes[name])
-        if kept := os.environ.get("FERROFLOW_KEEP"):
-            shutil.copytree(root, kept, ignore=shutil.ignore_patterns("temporary"))
-
-
-def _end(process: subprocess.Popen) -> None:
-    """The component, and then all that it has left: each has a session of its own."""
-    process.terminate()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(20)
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            # After the name, in which there may be anything: state, parent, group, session.
-            if int(stat.read_text().rpartition(")")[2].split()[3]) == process.pid:
-                os.kill(int(stat.parent.name), signal.SIGKILL)
-    process.wait()
-
-
-def _check(processes: dict[str, subprocess.Popen]) -> None:
-    for name, process in processes.items():
-        if process.poll() is not None:
-            raise RuntimeError(f"{name} ended with {process.returncode}")
-
-
-def _wait_for_dags(sets: list[str], processes: dict) -> None:
-    """Until every DAG is stored and the API server answers."""
-    from airflow.models.serialized_dag import SerializedDagModel
-    from airflow.utils.session import create_session
-    from sqlalchemy import select
-
-    wanted = {dag_id for name in sets for dag_id in _shown(name)}
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        _check(processes)
-        with create_session() as session:
-            missing = wanted - set(session.scalars(select(SerializedDagModel.dag_id)))
-        if not missing and _listens():
-            return
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"not ready in time; DAGs that are missing: {sorted(missing)}")
-        time.sleep(1)
-
-
-def _listens() -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", int(os.environ["AIRFLOW__API__PORT"]))) == 0
-
-
-def _run_wave(number: int, wave: list[dict], processes: dict) -> None:
-    """A few at a time: the scheduler looks at every run before it starts tasks."""
-    began = time.monotonic()
-    refused, waiting, shown = {}, list(reversed(wave)), None
-    while True:
-        _check(processes)
-        unfinished = _unfinished()
-        while waiting and len(unfinished) < AT_ONCE:
-            run = waiting.pop()
-            try:
-                _trigger(run)
-                unfinished.append(run["dag_id"])
-            except Exception as error:
-                refused[run["dag_id"]] = type(error).__name__
-        left = len(waiting) + len(unfinished)
-        if left != shown:
-            shown = left
-            say(f"wave {number}: {left} of {len(wave)} runs to go after {time.monotonic() - began:.0f} s")
-        if not left:
-            break
-        if time.monotonic() - began > WAVE_SECONDS:
-            raise RuntimeError(f"these runs did not end in time: {unfinished}")
-        time.sleep(0.5)
-    expected = {run["dag_id"]: run["refused"] for run in wave if "refused" in run}
-    if refused != expected:
-        raise RuntimeError(f"refused: {refused}, but it should be: {expected}")
-
-
-def _trigger(run: dict) -> None:
-    from airflow.api.common.trigger_dag import trigger_dag
-    from airflow.utils.types import DagRunTriggeredByType
-
-    date = datetime.fromisoformat(run["logical_date"])
-    trigger_dag(
-        dag_id=run["dag_id"],
-        run_id=f"manual__{date.isoformat()}",
-        logical_date=date,
-        # By this the data interval is chosen.
-        run_after=date,
-        conf=run.get("conf"),
-        partition_key=run.get("partition_key"),
-        triggered_by=DagRunTriggeredByType.TEST,
-    )
-
-
-def _unfinished() -> list[str]:
-    from airflow.models.dagrun import DagRun
-    from airflow.utils.session import create_session
-    from sqlalchemy import select
-
-    with create_session() as session:
-        found = session.execute(
-            select(DagRun.dag_id, DagRun.run_id, DagRun._state).where(
-                DagRun._state.in_(["queued", "running"])
-            )
-        )
-        return sorted(" ".join(one) for one in found)
-
-
-def _wait_for_quiet(trace: Path) -> None:
-    """Until no callback waits and none has written for a while."""
-    from airflow.models.callback import Callback
-    from airflow.utils.session import create_session
-    from sqlalchemy import func, select
-
-    deadline = time.monotonic() + START_SECONDS
-    since, seen = time.monotonic(), None
-    while time.monotonic() - since < QUIET_SECONDS and time.monotonic() < deadline:
-        with create_session() as session:
-            now = (session.scalar(select(func.count()).select_from(Callback)), trace.stat().st_size)
-        if now != seen or now[0]:
-            since, seen = time.monotonic(), now
-        time.sleep(0.5)
-
-
-def _check_for_mishaps() -> None:
-    """On a busy machine what the executor says of one process of a try may meet the next, and fail that."""
-    from airflow.models.log import Log
-    from airflow.utils.session import create_session
-    from sqlalchemy import select
-
-    with create_session() as session:
-        found = session.execute(
-            select(Log.dag_id, Log.task_id, Log.extra).where(Log.event == "state mismatch")
-        ).all()
-    early = [f"{dag_id}.{task_id}" for dag_id, task_id, extra in found if "[running]" not in extra]
-    if early:
-        raise RuntimeError(f"the machine was too busy, record again: {early}")
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("databases", nargs="*", metavar="DATABASE", help=", ".join(DATABASES))
     parser.add_argument("--set", action="append", choices=sorted(PLAN), dest="sets")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if unknown := set(given.databases) - set(DATABASES):
         parser.error(f"no such database: {', '.join(sorted(unknown))}")
-    wanted_sets = given.sets or list(PLAN)
-    if given.inside:
-        # Whatever Airflow prints goes elsewhere.
-        output, sys.stdout = sys.stdout, sys.stderr
-        json.dump(run_inside(given.databases[0], wanted_sets), output)
-    else:
-        record(given.databases or list(DATABASES), wanted_sets)
+    record(given.databases or list(DATABASES), given.sets or list(PLAN))

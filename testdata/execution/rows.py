@@ -11,29 +11,16 @@ import argparse
 import hashlib
 import json
 import os
-import re
 import sys
 from collections import defaultdict
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import sqlalchemy as sa
 from cryptography.fernet import Fernet
+from masks import Masks, places
 
 # Longer values are shown by their hash.
 LONG = 4000
-# DAGs are given dates that are long past: what is not older than this is from a clock.
-RECENT = timedelta(days=60)
-MOMENT = re.compile(
-    r"(?P<day>\d{4}-\d\d-\d\d)(?P<time>[T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?"
-)
-# What is added to a run id, so that there is no other of the same moment.
-RANDOM_SUFFIX = re.compile(r"(?<=<moment>)_\w{8}\b")
-# Where packages are in a virtualenv.
-PYTHON_VERSION = re.compile(r"(?<=<venv>/lib/python)3\.\d+")
-ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
-# What messages of time-outs tell: which process, and for how long.
-MEASURED = re.compile(r"(?<=Timeout, PID: )\d+|(?<=run duration of )[\d.]+(?= seconds)")
 # Values that are chance or a clock: DAG, task, and the XComs or entries of the state store that they are in.
 BY_CHANCE = {
     ("example_asset_state_store_producer", "load"): {"return_value"},
@@ -46,70 +33,37 @@ BY_CHANCE = {
 SETS_OF_TASKS = {("op_latest_only", "latest_only")}
 # The one DAG that leaves variables.
 WRITES_VARIABLES = "variables"
+# Columns of which it is shown only that there is something in them.
+HAD_BY_RUNS = (
+    *("start_date", "end_date", "queued_at", "last_scheduling_decision", "creating_job_id", "backfill_id"),
+    "created_dag_version_id",
+)
+HAD_BY_TASKS = (
+    *("start_date", "end_date", "hostname", "duration", "unixname", "pid", "last_heartbeat_at"),
+    *("scheduled_dttm", "queued_dttm", "queued_by_job_id", "external_executor_id", "dag_version_id"),
+)
 ASSETS_BY_CHANCE = {"orders/daily": {"last_run_summary"}}
 
 
-class Masks:
-    """Replaces what differs from place to place and from time to time."""
-
-    def __init__(self, masks: dict[str, str]) -> None:
-        self._recent = datetime.now(timezone.utc) - RECENT
-        self._places = [(text, f"<{name}>") for name, text in masks.items()]
-        # The innermost first.
-        self._places.sort(key=lambda place: -len(place[0]))
-
-    def value(self, value: object) -> object:
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, datetime):
-            aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-            return self.text(aware.astimezone(timezone.utc).isoformat())
-        if isinstance(value, list):
-            return [self.value(one) for one in value]
-        if isinstance(value, dict):
-            return {self.text(key): self.value(one) for key, one in value.items()}
-        # PostgreSQL's jsonb writes large floats as whole numbers.
-        if isinstance(value, int) and abs(value) > 2**64:
-            return float(value)
-        return value
-
-    def text(self, text: str) -> str:
-        for place, name in self._places:
-            text = text.replace(place, name)
-        text = PYTHON_VERSION.sub("", text)
-        text = MOMENT.sub(self._moment, MEASURED.sub("<measured>", ADDRESS.sub("<address>", text)))
-        return RANDOM_SUFFIX.sub("", text)
-
-    def _moment(self, match: re.Match) -> str:
-        try:
-            day = datetime.fromisoformat(match["day"]).replace(tzinfo=timezone.utc)
-        except ValueError:
-            return match[0]
-        if not self._recent <= day <= self._recent + 2 * RECENT:
-            return match[0]
-        return "<moment>" if match["time"] else "<today>"
-
-
-def places() -> dict[str, str]:
-    """Where this runs: the DAGs, the virtualenv and Airflow's home."""
-    found = {"dags": str(Path(__file__).resolve().parent / "dags"), "venv": sys.prefix}
-    if home := os.environ.get("AIRFLOW_HOME"):
-        found["home"] = home
-    return found
-
-
 def dump(
-    url: str, dag_ids: list[str], trace: Path | None = None, masks: dict[str, str] | None = None
+    url: str,
+    dag_ids: list[str],
+    trace: Path | None = None,
+    masks: dict[str, str] | None = None,
+    *,
+    of_a_scheduler: bool = False,
 ) -> dict:
+    """What is there; with `of_a_scheduler` also what only a scheduler writes, and the audit log."""
     engine = sa.create_engine(url)
     with engine.connect() as connection:
-        dumped = _Dump(connection, dag_ids, Masks(places() | (masks or {}))).all(trace)
+        dumped = _Dump(connection, dag_ids, Masks(places() | (masks or {})), of_a_scheduler).all(trace)
     engine.dispose()
     return dumped
 
 
 class _Dump:
-    def __init__(self, connection, dag_ids: list[str], masks: Masks) -> None:
+    def __init__(self, connection, dag_ids: list[str], masks: Masks, of_a_scheduler: bool) -> None:
+        self._of_a_scheduler = of_a_scheduler
         self._connection = connection
         self._dag_ids = dag_ids
         self._masks = masks
@@ -121,12 +75,21 @@ class _Dump:
             dags[dag_id] |= waiting
         for line in self._trace(trace):
             dags[line.pop("dag_id")].setdefault("trace", []).append(line)
-        return {
+        shown = self._of_scheduler(dags) if self._of_a_scheduler else {}
+        return shown | {
             "dags": dags,
             "asset_state_store": self._asset_state(),
             "asset_aliases": self._aliases(),
             "variables": self._variables() if WRITES_VARIABLES in dags else {},
         }
+
+    def _of_scheduler(self, dags: dict) -> dict:
+        """What belongs to no run: callbacks that are left, and what was done to DAGs."""
+        of_no_task = sa.column("task_id").is_(None)
+        for row in self._rows("log", "dag_id", "event", "owner", "extra", where=of_no_task):
+            if row["dag_id"] in dags:
+                dags[row.pop("dag_id")].setdefault("audit_log", []).append(row)
+        return {"callbacks": _sorted(self._rows("callback", "type", "fetch_method", "state"))}
 
     def _rows(self, table: str, *columns: str, where=None, json_columns=(), date_columns=()) -> list[dict]:
         types = dict.fromkeys(json_columns, sa.JSON()) | dict.fromkeys(
@@ -144,23 +107,30 @@ class _Dump:
     def _runs_of(self, dag_id: str) -> dict:
         runs = self._rows(
             "dag_run",
-            *("run_id", "state", "run_type", "triggered_by", "clear_number", "partition_key"),
+            *("id", "run_id", "state", "run_type", "triggered_by", "triggering_user_name", "clear_number"),
+            *("partition_key", *HAD_BY_RUNS),
             where=self._of(dag_id),
             json_columns=("conf",),
             date_columns=("logical_date", "data_interval_start", "data_interval_end", "run_after"),
         )
         shown = {}
-        for run in runs:
-            run_id = run.pop("run_id")
+        for run in sorted(runs, key=lambda run: run["id"]):
+            run_id, number = run.pop("run_id"), run.pop("id")
             label = self._masks.text(run_id)
+            if self._of_a_scheduler and run["partition_key"]:
+                # Which partition is first, is chance.
+                label += f" {run['partition_key']}"
             while label in shown:
                 label += " another"
+            user, has = run.pop("triggering_user_name"), [key for key in HAD_BY_RUNS if run.pop(key)]
             shown[label] = self._masks.value(run) | self._run_parts(dag_id, run_id)
+            if self._of_a_scheduler:
+                shown[label] |= {"user": user, "has": has, "consumed_events": self._consumed(number)}
         return shown
 
     def _run_parts(self, dag_id: str, run_id: str) -> dict:
         where = sa.and_(self._of(dag_id), sa.column("run_id") == run_id)
-        return {
+        parts = {
             "tasks": self._tasks(where),
             "xcoms": self._xcoms(dag_id, where),
             "rendered": self._rendered(where),
@@ -170,6 +140,7 @@ class _Dump:
             "task_state_store": self._task_state(dag_id, where),
             "asset_events": self._events(dag_id, run_id),
         }
+        return parts | ({"audit_log": self._audit_log(where)} if self._of_a_scheduler else {})
 
     def _tasks(self, where) -> dict:
         reschedules = defaultdict(int)
@@ -197,7 +168,7 @@ class _Dump:
                 "operator",
             ),
             *("custom_operator_name", "pool", "pool_slots", "queue", "priority_weight", "task_display_name"),
-            *("next_method", "retry_delay_override", "retry_reason", "start_date", "end_date", "hostname"),
+            *("next_method", "retry_delay_override", "retry_reason", "executor", *HAD_BY_TASKS),
             where=where,
         )
         shown = {}
@@ -207,7 +178,8 @@ class _Dump:
             if row["task_display_name"] == name.split("[")[0]:
                 del row["task_display_name"]
             # That there are any; when, is nobody's business.
-            row["has"] = [key for key in ("start_date", "end_date", "hostname") if row.pop(key)]
+            has = [key for key in HAD_BY_TASKS if row.pop(key)]
+            row["has"] = [key for key in has if self._of_a_scheduler or key in HAD_BY_TASKS[:3]]
             row = {key: value for key, value in row.items() if value is not None or key == "state"}
             if tries[name]:
                 row["earlier_tries"] = sorted(tries[name], key=lambda one: one["try_number"])
@@ -269,6 +241,32 @@ class _Dump:
             row["asset"] = self._assets[row.pop("asset_id")]
             shown.append(self._masks.value(row))
         return _sorted(shown)
+
+    def _consumed(self, run: int) -> list[list]:
+        """The events of assets that have made a run."""
+        taken = {
+            row["event_id"]
+            for row in self._rows("dagrun_asset_event", "event_id", where=sa.column("dag_run_id") == run)
+        }
+        found = self._rows(
+            "asset_event", "asset_id", "source_dag_id", "source_task_id", where=sa.column("id").in_(taken)
+        )
+        return sorted(
+            [self._assets[row["asset_id"]], row["source_dag_id"], row["source_task_id"]] for row in found
+        )
+
+    def _audit_log(self, where) -> dict[str, list[str]]:
+        """Per task instance what happened in which try, whose it is, and whether there is more about it."""
+        shown = defaultdict(list)
+        for row in self._rows(
+            "log",
+            *("task_id", "map_index", "try_number", "event", "owner", "extra", "logical_date"),
+            where=where,
+        ):
+            words = [str(row["try_number"]), row["event"], row["owner"] or "-"]
+            words += [key for key in ("logical_date", "extra") if row[key]]
+            shown[_name(row)].append(" ".join(words))
+        return {name: sorted(lines) for name, lines in shown.items()}
 
     def _waiting(self) -> dict[str, dict]:
         """Per DAG the assets of which it has seen events, and partitions that are not complete."""

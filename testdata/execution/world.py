@@ -36,6 +36,13 @@ ENVIRONMENT = {
     ),
     "AIRFLOW_CONN_FS_DEFAULT": '{"conn_type": "fs"}',
 }
+# Where schedules and assets make runs: of the DAGs that are not paused any more.
+SCHEDULES = {
+    "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    "AIRFLOW__CORE__PARALLELISM": "4",
+    "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "True",
+    "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "True",
+}
 VARIABLES = {
     "word": "a word",
     "word_replaced": "first",
@@ -61,7 +68,7 @@ CONNECTIONS = {
     "bare": {"conn_type": "http", "host": "bare.example.org"},
     "ünïcode": {"conn_type": "generic", "host": "hôst", "password": "pässword"},
 }
-POOLS = {"small_pool": 2}
+POOLS = {"small_pool": 2, "closed_pool": 0}
 
 
 def seed(url: str) -> None:

@@ -6,6 +6,7 @@ mod attending;
 mod chores;
 mod dag_processing;
 mod locks;
+mod news;
 mod queueing;
 mod retries;
 mod routes;

@@ -3,13 +3,13 @@
 use ferroflow_db::dag::facts;
 use ferroflow_db::dag_run::{self, NewDagRun};
 use ferroflow_db::{
-    Db, Json, ScopedFutureExt as _, asset_trigger, backfill, dag, dag_run_creation, dag_run_start,
-    new_deadline, pending_partition, serialized_dag,
+    Db, Json, ScopedFutureExt as _, asset_trigger, backfill, dag, dag_run_creation, dag_run_query,
+    dag_run_start, new_deadline, pending_partition, serialized_dag,
 };
 use ferroflow_model::runs::events::EventWindow;
 use ferroflow_model::state::{RunState, RunType};
 use ferroflow_model::timetable::{DataInterval, RunInfo};
-use ferroflow_testkit::rows::{a_dag, a_run, add_dag};
+use ferroflow_testkit::rows::{a_dag, a_run, add_dag, add_run};
 use ferroflow_testkit::{Server, TestDb};
 use jiff::{Timestamp, ToSpan as _};
 use uuid::Uuid;
@@ -23,6 +23,7 @@ on_every_database!(
     waiting_dags_are_listed_once_each,
     of_each_queue_the_first_are_told,
     only_queued_runs_start,
+    the_newest_runs_are_told_and_a_dag_is_paused,
     of_nothing_nothing_is_found,
 );
 
@@ -238,6 +239,34 @@ async fn dags_that_somebody_locked_are_left_out(server: Server) {
     });
     let names: Vec<String> = found.await.unwrap().into_iter().map(|dag| dag.dag_id).collect();
     assert_eq!(names, ["b"]);
+}
+
+async fn the_newest_runs_are_told_and_a_dag_is_paused(server: Server) {
+    let (_database, db) = made(server).await;
+    let found = db.transact(|tx| {
+        async move {
+            add_dag(tx, "dag").await?;
+            add_dag(tx, "other").await?;
+            for (number, end) in [RunState::Success, RunState::Failed].into_iter().enumerate() {
+                let after = NOW - i64::try_from(number).unwrap().hours();
+                let id = add_run(tx, "dag", &format!("run {number}"), after).await?;
+                assert!(dag_run::set_state(tx, id, RunState::Queued, RunState::Running, NOW).await?);
+                assert!(dag_run::set_state(tx, id, RunState::Running, end, NOW).await?);
+            }
+            let all = dag_run_query::newest_states(tx, "dag", 3).await?;
+            let newest = dag_run_query::newest_states(tx, "dag", 1).await?;
+            facts::pause(tx, "dag").await?;
+            facts::pause(tx, "dag").await?;
+            Ok((all, newest, facts::find(tx, &["dag", "other"]).await?.dags))
+        }
+        .scope_boxed()
+    });
+    let (all, newest, dags) = found.await.unwrap();
+    assert_eq!(all, [RunState::Success, RunState::Failed], "the one that was due last is the first");
+    assert_eq!(newest, [RunState::Success]);
+    let mut paused: Vec<_> = dags.iter().map(|dag| (dag.dag_id.as_str(), dag.is_paused)).collect();
+    paused.sort_unstable();
+    assert_eq!(paused, [("dag", true), ("other", false)]);
 }
 
 async fn of_nothing_nothing_is_found(server: Server) {

@@ -9,7 +9,7 @@ use crate::on_every_database;
 use crate::place::{Place, Plan, at, create_all, on_asset};
 
 on_every_database!(
-    a_run_consumes_the_events_up_to_its_trigger_and_leaves_the_rest,
+    a_run_consumes_every_event_that_waits_for_it,
     a_condition_on_two_assets_waits_for_both,
     what_waits_for_a_dag_without_assets_is_thrown_away,
     a_partition_gets_its_run_when_its_keys_have_come,
@@ -23,7 +23,7 @@ async fn events(place: &Place) -> Vec<String> {
     events
 }
 
-async fn a_run_consumes_the_events_up_to_its_trigger_and_leaves_the_rest(server: Server) {
+async fn a_run_consumes_every_event_that_waits_for_it(server: Server) {
     let place = Place::new(server, &[Plan::new("a", on_asset("x"))]).await;
     let asset = place.asset("x", &["a"], at("2024-01-02")).await;
     place.change(asset, "x", at("2024-01-01")).await;
@@ -34,12 +34,12 @@ async fn a_run_consumes_the_events_up_to_its_trigger_and_leaves_the_rest(server:
     let cx = place.scheduler().await;
     let report = create_all(&cx, at("2024-01-06")).await;
     let [run] = report.created.as_slice() else { panic!("{report:?}") };
-    assert_eq!((run.run_type, run.run_after), (RunType::AssetTriggered, at("2024-01-03")));
-    assert_eq!(run.consumed_events, 1, "not what was before the DAG waited, nor what came after the trigger");
-    assert!(run.run_id.starts_with("asset_triggered__2024-01-03T00:00:00+00:00_"), "{}", run.run_id);
+    assert_eq!((run.run_type, run.run_after), (RunType::AssetTriggered, at("2024-01-05")));
+    assert_eq!(run.consumed_events, 3, "not what was before the DAG waited, and all that came after");
+    assert!(run.run_id.starts_with("asset_triggered__2024-01-05T00:00:00+00:00_"), "{}", run.run_id);
     place.change(asset, "x", at("2024-01-07")).await;
     let report = create_all(&cx, at("2024-01-08")).await;
-    assert_eq!(report.created[0].consumed_events, 3, "the next run consumes what was left");
+    assert_eq!(report.created[0].consumed_events, 1, "the next run consumes what came since");
     assert_eq!(events(&place).await.len(), 4);
 }
 

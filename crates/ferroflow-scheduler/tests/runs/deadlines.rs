@@ -2,7 +2,7 @@
 
 use ferroflow_db::deadline_alert::{self, new_id};
 use ferroflow_db::variable::{self, Variable};
-use ferroflow_db::{Json, ScopedFutureExt as _, serialized_dag};
+use ferroflow_db::{Json, ScopedFutureExt as _, dag_run_query, new_deadline, serialized_dag, testing};
 use ferroflow_model::stored_dag::DeadlineDefinition;
 use ferroflow_scheduler::create_runs::{Created, create_runs};
 use ferroflow_testkit::Server;
@@ -14,6 +14,7 @@ use crate::place::{Place, Plan, at, daily};
 on_every_database!(
     an_interval_may_be_a_variable,
     a_deadline_that_cannot_be_told_keeps_back_neither_the_run_nor_the_others,
+    deadlines_that_were_met_are_forgotten,
 );
 
 fn interval(variable: &str) -> Value {
@@ -75,4 +76,28 @@ async fn a_deadline_that_cannot_be_told_keeps_back_neither_the_run_nor_the_other
     let (_place, run) = first_run(server, vec![interval("nobody"), json!(60)]).await;
     assert_eq!(run.deadlines, 1);
     assert!(run.missing_deadlines[0].ends_with("there is no variable \"nobody\""), "{run:?}");
+}
+
+async fn deadlines_that_were_met_are_forgotten(server: Server) {
+    let (place, run) = first_run(server, vec![json!(60), json!(3600), json!(7200)]).await;
+    // One that was missed is told, whatever happens later.
+    let missed = "UPDATE deadline SET missed = (1 = 1) WHERE deadline_time > '2024-01-01 01:30:00'";
+    assert_eq!(testing::change(&place.db, missed).await.unwrap(), 1);
+    let run_id = &run.run_id;
+    let forgotten = place.db.transact(|tx| {
+        async move {
+            let id = dag_run_query::id(tx, "a", run_id).await?.unwrap();
+            new_deadline::forget_met(tx, id, at("2024-01-01T00:30")).await
+        }
+        .scope_boxed()
+    });
+    forgotten.await.unwrap();
+    let cast = if server == Server::MariaDb { "CHAR" } else { "TEXT" };
+    let mut times =
+        place.texts(&format!("SELECT CAST(deadline_time AS {cast}) AS answer FROM deadline")).await;
+    times.sort();
+    assert_eq!(times.len(), 2, "{times:?}");
+    assert!(times[0].starts_with("2024-01-01 00:01:00"), "{times:?}");
+    assert!(times[1].starts_with("2024-01-01 02:00:00"), "{times:?}");
+    assert_eq!(place.texts("SELECT type AS answer FROM callback").await.len(), 2);
 }

@@ -9,6 +9,7 @@ mod differences;
 mod differential;
 mod plan;
 mod play;
+mod scheduled;
 mod world;
 
 const FERROFLOW: &str = env!("CARGO_BIN_EXE_ferroflow");

@@ -89,6 +89,17 @@ async fn only_its_own_process_is_ended(supervision: &Supervision, own: &Orphan, 
     assert!(other_process.try_wait().unwrap().is_none());
     other_process.kill().unwrap();
     other_process.wait().unwrap();
+    // One that was forked for the task and not told yet what to run.
+    let folder = tempfile::tempdir().unwrap();
+    let untold = folder.path().join("ferroflow-fork");
+    std::fs::copy("/bin/sleep", &untold).unwrap();
+    let mut untold_process = Command::new(&untold).arg("600").spawn().unwrap();
+    // It has its name a moment after it was started.
+    let title = format!("/proc/{}/cmdline", untold_process.id());
+    assert!(wait_until(5, || std::fs::read(&title).is_ok_and(|title| !title.is_empty())));
+    let settled = supervision.adopt(&with_pid(foreign, &untold_process)).await.unwrap();
+    assert_eq!(settled, Adopted::Settled);
+    assert!(wait_until(5, || untold_process.try_wait().unwrap().is_some()));
 }
 
 async fn orphan(stage: &Stage, task: &str) -> Orphan {

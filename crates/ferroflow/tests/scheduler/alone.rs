@@ -3,7 +3,7 @@
 use ferroflow_testkit::Server;
 
 use crate::FERROFLOW;
-use crate::scene::{notes, scene, wait_for_runs};
+use crate::scene::{notes, scene_with, wait_for_runs};
 
 /// A DAG that runs once and updates an asset, and one that waits for the asset: tasks in a chain, mapped tasks, one
 /// that is tried twice, one that fails and what follows from that.
@@ -49,8 +49,8 @@ with DAG('second', schedule=[Asset('done')]):
     fails() >> [never(), cleans_up()]
 ";
 
-async fn runs_go_from_schedule_to_end(server: Server) {
-    let place = scene(server, DAGS).await;
+pub(crate) async fn runs_go_from_schedule_to_end(server: Server, settings: &[(&str, &str)]) {
+    let place = scene_with(server, DAGS, settings).await;
     let mut scheduler = place.start(FERROFLOW, &["scheduler"]);
     let runs = wait_for_runs(&place, 2, 90).await;
     scheduler.terminate();
@@ -74,15 +74,15 @@ async fn runs_go_from_schedule_to_end(server: Server) {
 
 #[tokio::test]
 async fn on_sqlite() {
-    runs_go_from_schedule_to_end(Server::Sqlite).await;
+    runs_go_from_schedule_to_end(Server::Sqlite, &[]).await;
 }
 
 #[tokio::test]
 async fn on_postgres() {
-    runs_go_from_schedule_to_end(Server::Postgres).await;
+    runs_go_from_schedule_to_end(Server::Postgres, &[]).await;
 }
 
 #[tokio::test]
 async fn on_mariadb() {
-    runs_go_from_schedule_to_end(Server::MariaDb).await;
+    runs_go_from_schedule_to_end(Server::MariaDb, &[]).await;
 }

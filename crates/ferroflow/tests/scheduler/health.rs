@@ -1,17 +1,13 @@
 //! Whether a scheduler lives can be asked: over HTTP, and by a command.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 
 use ferroflow_testkit::Server;
 use ferroflow_testkit::dag_processing::{Place, wait_until};
 
 use crate::FERROFLOW;
-use crate::scene::scene;
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
+use crate::scene::{free_port, scene};
 
 /// The status that a path is answered with; none if nobody answers.
 fn status(port: u16, path: &str) -> Option<u16> {

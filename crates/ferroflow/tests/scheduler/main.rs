@@ -1,4 +1,4 @@
-//! `ferroflow scheduler` at work: alone, beside others, and killed.
+//! `ferroflow scheduler` at work: alone, beside others, killed, and in the place of the official one.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
@@ -6,5 +6,8 @@ mod alone;
 mod health;
 mod killed;
 mod scene;
+mod swapped;
+mod told;
+mod why;
 
 const FERROFLOW: &str = env!("CARGO_BIN_EXE_ferroflow");

@@ -1,6 +1,7 @@
 //! DAGs whose tasks write down that they ran, and the rows beside that.
 
 use std::collections::BTreeMap;
+use std::net::TcpListener;
 
 use ferroflow_db::testing;
 use ferroflow_testkit::Server;
@@ -32,11 +33,17 @@ def note(what):
 
 /// A place with DAG files that are stored and not paused.
 pub(crate) async fn scene(server: Server, dags: &str) -> Place {
+    scene_with(server, dags, &[]).await
+}
+
+/// The same with other settings.
+pub(crate) async fn scene_with(server: Server, dags: &str, settings: &[(&str, &str)]) -> Place {
     let place = Place::on(server)
         .await
         .with("AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION", "False")
         .with("AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC", "1")
         .with("AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD", "5");
+    let place = settings.iter().fold(place, |place, (variable, value)| place.with(variable, value));
     let notes = format!("'{}'", place.root().join("notes").display());
     place.write("dags.py", format!("{}{dags}", BEGINNING.replace("{notes}", &notes)));
     place.process_once(FERROFLOW);
@@ -72,4 +79,9 @@ pub(crate) async fn wait_for_runs(place: &Place, count: usize, seconds: u32) -> 
     }
     db.close().await;
     runs
+}
+
+/// One that nobody listens at.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

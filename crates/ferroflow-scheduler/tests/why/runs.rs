@@ -1,0 +1,66 @@
+//! A run that does not start.
+
+use ferroflow_db::testing;
+use ferroflow_model::state::{RunState, RunType};
+use ferroflow_scheduler::why::NoAnswer;
+use ferroflow_testkit::Server;
+
+use crate::on_every_database;
+use crate::place::Place;
+use crate::sketch::Sketch;
+
+on_every_database!(reasons_of_runs, runs_of_backfills);
+
+async fn reasons_of_runs(server: Server) {
+    let place = Place::new(server).await;
+    let scheduler = place.component("SchedulerJob", 1).await;
+    place.dag("dag", &Sketch::of("a"), |row| row.max_active_runs = Some(1)).await;
+    place.run("dag", "one", 3, RunState::Queued, |_| {}).await;
+    assert_eq!(place.reasons(&["dag", "one"]).await, ["next: nothing is in its way: it starts next"]);
+    place.run("dag", "two", 5, RunState::Running, |_| {}).await;
+    let full = "max_active_runs: 1 runs are running and 0 wait before it, and max_active_runs is 1";
+    assert_eq!(place.reasons(&["dag", "one"]).await, [full, "  run 'two' running 300 s ago"]);
+    place.run("dag", "soon", -1, RunState::Queued, |_| {}).await;
+    let early = "not_due: it may start at 2027-01-15T08:01:00Z until in 60 s";
+    assert_eq!(place.reasons(&["dag", "soon"]).await, [early]);
+    place.run("dag", "done", 9, RunState::Success, |_| {}).await;
+    assert_eq!(place.reasons(&["dag", "done"]).await, ["finished: it has ended: success"]);
+    let unseen = "running: it is running, and 0 of its task instances are not finished; no scheduler has looked at \
+                  it yet 300 s ago";
+    assert_eq!(place.reasons(&["dag", "two"]).await, [unseen]);
+    let seen = format!("UPDATE dag_run SET scheduled_by_job_id = {scheduler} WHERE run_id = 'two'");
+    testing::change(&place.db, &seen).await.unwrap();
+    assert!(
+        place.reasons(&["dag", "two"]).await[0].contains(&format!("; scheduler {scheduler} on host looked"))
+    );
+    let Err(NoAnswer::NoRun { near, .. }) = place.ask(&["dag", "twoo"]).await else {
+        panic!("there is none")
+    };
+    assert_eq!(near, ["two"]);
+
+    testing::change(&place.db, "UPDATE dag SET is_paused = true").await.unwrap();
+    assert_eq!(place.reasons(&["dag", "one"]).await, ["paused: the DAG is paused"]);
+}
+
+async fn runs_of_backfills(server: Server) {
+    let place = Place::new(server).await;
+    place.component("SchedulerJob", 1).await;
+    place.dag("dag", &Sketch::of("a"), |_| {}).await;
+    let columns = "id, dag_id, from_date, to_date, dag_run_conf, is_paused, reprocess_behavior, max_active_runs, \
+                   created_at, updated_at";
+    let date = "'2027-01-01 00:00:00'";
+    let values = format!("7, 'dag', {date}, {date}, '{{}}', true, 'none', 1, {date}, {date}");
+    testing::change(&place.db, &format!("INSERT INTO backfill ({columns}) VALUES ({values})")).await.unwrap();
+    let of_backfill = |run: &mut ferroflow_db::dag_run::NewDagRun| {
+        (run.backfill_id, run.run_type) = (Some(7), RunType::Backfill);
+    };
+    place.run("dag", "past", 60, RunState::Queued, of_backfill).await;
+    assert_eq!(place.reasons(&["dag", "past"]).await, ["backfill: backfill 7 is paused"]);
+    testing::change(&place.db, "UPDATE backfill SET is_paused = false").await.unwrap();
+    // A run of its own does not hold the backfill's place.
+    place.run("dag", "present", 1, RunState::Running, |_| {}).await;
+    assert_eq!(place.reasons(&["dag", "past"]).await, ["next: nothing is in its way: it starts next"]);
+    place.run("dag", "before", 120, RunState::Running, of_backfill).await;
+    let full = "max_active_runs: 1 runs are running and 0 wait before it, and max_active_runs is 1";
+    assert_eq!(place.reasons(&["dag", "past"]).await, [full, "  run 'before' running 7200 s ago"]);
+}
