@@ -38,7 +38,7 @@ class _Side:
         self.ask, self.home = ask, home
         self.environment = environment | {
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
-            "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(_free_port()),
+            "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(free_port()),
         }
 
     @contextmanager
@@ -90,7 +90,7 @@ class Official(_Side):
 
     def __init__(self, ask, environment: dict[str, str], home: Path):
         super().__init__(ask, environment, home)
-        port = _free_port()
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.environment |= {
             "AIRFLOW__API__PORT": str(port),
@@ -156,7 +156,7 @@ class Ours(_Side):
         return _newest(self.ask, dag)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]

@@ -48,7 +48,7 @@ def airflow_environment(home: Path, database: str) -> dict[str, str]:
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database.replace("postgresql://", "postgresql+psycopg2://", 1),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        # A bash whose standard input is a socket, as a task's is, reads the user's `.bashrc` if this says less: what
+        # A bash whose standard input is a socket, as a task's is, reads `.bashrc` if this says less: what
         # stands there would be measured.
         "SHLVL": "2",
     }

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -125,7 +125,7 @@ class MariaDb(Server):
         self.write_certificate()
         self.write(
             "users.sql",
-            f"CREATE USER '{USER}'@'%' IDENTIFIED BY '{self.password}';\n"
+            f"CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{self.password}';\n"
             f"GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'%' WITH GRANT OPTION;\n",
         )
         self.write("my.cnf", self._config())
@@ -233,14 +233,26 @@ def start(run_dir: Path, venv_dir: Path) -> Servers:
         _make_certificates(run_dir, venv_dir),
     )
     servers.pgbouncer.postgres_port = servers.postgres.port
+    start_all(servers, venv_dir)
+    return servers
+
+
+def start_all(servers: Iterable[Server], venv_dir: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     _prepare(servers, deadline)
     for server in servers:
-        server.process = _spawn(server, server.command())
-        guard.keep(server.process, server.stop_signal)
+        _start(server)
     for server in servers:
         _wait_for_login(server, venv_dir, deadline)
-    return servers
+
+
+def restart(server: Server, stop_signal: int, pause: float, venv_dir: Path) -> None:
+    """Ends a server by a signal and, after so many seconds, starts it again with the data that it has."""
+    server.process.send_signal(stop_signal)
+    server.process.wait(timeout=START_SECONDS)
+    time.sleep(pause)
+    _start(server)
+    _wait_for_login(server, venv_dir, time.monotonic() + START_SECONDS)
 
 
 def ensure_alive(servers: Servers) -> None:
@@ -268,7 +280,7 @@ def _make_certificates(run_dir: Path, venv_dir: Path) -> Path:
     return directory
 
 
-def _prepare(servers: Servers, deadline: float) -> None:
+def _prepare(servers: Iterable[Server], deadline: float) -> None:
     creating = []
     for server in servers:
         server.directory.mkdir(mode=0o700)
@@ -284,6 +296,11 @@ def _prepare(servers: Servers, deadline: float) -> None:
         if code != 0:
             print_tail(server.log)
             raise Failure(f"{server.name}: its data could not be created (exit status: {code})")
+
+
+def _start(server: Server) -> None:
+    server.process = _spawn(server, server.command())
+    guard.keep(server.process, server.stop_signal)
 
 
 def _spawn(server: Server, command: list[str | Path]) -> subprocess.Popen:
