@@ -204,7 +204,7 @@ def _catchup(chance: random.Random, dag_id: str, instances: int) -> Dag:
     }
     for number in range(instances // runs - 3):
         tasks[f"more_{number:02}"] = _note(chance, ["first"])
-    return Dag(dag_id, tasks, runs=runs, max_active_runs=chance.choice([1, 2]))
+    return Dag(dag_id, tasks, runs=runs, max_active_runs=chance.randint(1, min(2, runs - 1)))
 
 
 def _narrow(chance: random.Random, dag_id: str, instances: int) -> Dag:

@@ -39,6 +39,9 @@ class Use:
             self._count(before, -1)
         if change.what == "delete" or change.new not in AT_WORK:
             return False
+        if before is not None:
+            # Whose slot it is. A scheduler that looks after what a dead one had does not run it.
+            change = change._replace(job=before.job)
         self.at_work[change.key] = change
         self._count(change, 1)
         return before is None
