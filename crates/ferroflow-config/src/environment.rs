@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// Environment variables, home directories and current directory.
+/// Environment variables, home directories, current directory, and how the process was started.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
     home_dir: Option<PathBuf>,
     user_homes: BTreeMap<String, String>,
     current_dir: PathBuf,
+    program: PathBuf,
+    arguments: Vec<OsString>,
 }
 
 impl Environment {
@@ -25,6 +27,8 @@ impl Environment {
             home_dir: std::env::home_dir(),
             user_homes: user_homes(&fs_err::read("/etc/passwd").unwrap_or_default()),
             current_dir: std::env::current_dir().unwrap_or_default(),
+            program: std::env::current_exe().unwrap_or_default(),
+            arguments: std::env::args_os().skip(1).collect(),
         }
     }
 
@@ -60,6 +64,11 @@ impl Environment {
     /// The directory that relative paths start from.
     pub fn current_dir(&self) -> &Path {
         &self.current_dir
+    }
+
+    /// The program that runs, and what it was told.
+    pub fn command_line(&self) -> (&Path, &[OsString]) {
+        (&self.program, &self.arguments)
     }
 
     /// Airflow's home: `AIRFLOW_HOME`, or `~/airflow`.

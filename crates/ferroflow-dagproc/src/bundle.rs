@@ -9,6 +9,7 @@ use ferroflow_db::news::{self, News};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, dag_bundle, dag_warning, import_error};
 use ferroflow_model::Json;
 use ferroflow_python::bundles::{BundleState, ConfiguredBundle};
+use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Error;
@@ -57,13 +58,13 @@ impl Bundle {
         let (refresh_interval, supports_versioning, url, params) =
             if configured.local_path.is_some() && kwargs.get("view_url_template").is_none() {
                 let interval = kwargs.get("refresh_interval").and_then(serde_json::Value::as_i64);
-                let default = seconds(cx.settings.dag_processor.refresh_interval);
+                let default = signed(cx.settings.dag_processor.refresh_interval);
                 let interval = interval.map_or(default, SignedDuration::from_secs);
                 (interval, false, None, Json::from(serde_json::json!({})))
             } else {
                 match cx.bundles.describe(&configured.name).await {
                     Ok(described) => (
-                        seconds(described.refresh_interval),
+                        signed(described.refresh_interval),
                         described.supports_versioning,
                         described.signed_url_template,
                         described.template_params,
@@ -270,8 +271,4 @@ fn unreadable(problem: &Problem) -> Option<&str> {
         | Problem::BadArchive { path, .. } => Some(path),
         _ => None,
     }
-}
-
-fn seconds(duration: std::time::Duration) -> SignedDuration {
-    SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use ferroflow_db::callback::{self, HeldCallback};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, job};
-use ferroflow_model::state::JobState;
 use ferroflow_model::{Json, extended_json};
 use ferroflow_python::{ParseOutcome, ParseRequest, Sink, parse};
+use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -142,8 +142,7 @@ pub(crate) async fn give_back(cx: &Context, callback: &Callback) -> Result<(), E
 
 /// Gives back what processors hold that are dead. Returns how many callbacks that were.
 pub(crate) async fn rescue(cx: &Context, own_job: i64, now: Timestamp) -> Result<usize, Error> {
-    let patience = cx.settings.dag_processor.health_check_threshold;
-    let patience = SignedDuration::try_from(patience).unwrap_or(SignedDuration::MAX);
+    let patience = signed(cx.settings.dag_processor.health_check_threshold);
     let is_any =
         cx.db.read(|tx| async move { Ok(!callback::held(tx).await?.is_empty()) }.scope_boxed()).await?;
     if !is_any {
@@ -169,11 +168,7 @@ async fn release_of_the_dead(
         let lives = if let Some(lives) = is_alive.get(&holder) {
             *lives
         } else {
-            let job = job::find(tx, holder).await?;
-            job.is_some_and(|job| {
-                job.state == Some(JobState::Running)
-                    && job.latest_heartbeat.is_some_and(|beat| now.duration_since(beat) < patience)
-            })
+            job::find(tx, holder).await?.is_some_and(|job| job.is_alive(now, patience))
         };
         is_alive.insert(holder, lives);
         if lives {

@@ -90,6 +90,10 @@ impl Sink for ChildLog {
             self.write(&mut written);
         }
     }
+
+    fn cut(&self, line: &str) -> usize {
+        self.logs.masker.uncut(line)
+    }
 }
 
 impl ChildLog {

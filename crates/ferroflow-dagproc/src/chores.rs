@@ -9,7 +9,7 @@ use ferroflow_config::Settings;
 use ferroflow_db::dag_priority_parsing_request::{self as parsing_request, ParsingRequest};
 use ferroflow_db::{ScopedFutureExt as _, callback, dag, dag_bundle, job};
 use ferroflow_model::staleness::{self, Gone, Whereabouts};
-use ferroflow_telemetry::clock;
+use ferroflow_telemetry::clock::{self, signed};
 use ferroflow_telemetry::metrics::dag_processing as metrics;
 use jiff::{SignedDuration, Timestamp};
 
@@ -84,9 +84,7 @@ impl Chores {
         let intervals: BTreeMap<Chore, SignedDuration> = always
             .into_iter()
             .chain(sometimes)
-            .map(|(chore, every)| {
-                (chore, SignedDuration::try_from(every).unwrap_or(SignedDuration::MAX).max(shortest))
-            })
+            .map(|(chore, every)| (chore, signed(every).max(shortest)))
             .collect();
         let mut chores = Self { intervals, due: BTreeSet::new() };
         for chore in chores.intervals.keys().copied().collect::<Vec<_>>() {
@@ -163,7 +161,7 @@ pub(crate) fn begin(manager: &mut Manager, chore: Chore, now: Timestamp) -> Opti
             }))
         }
         Chore::RemoveStaleBundleVersions => Some(Box::pin(async move {
-            if cx.has_fetched_bundles() {
+            if cx.has_fetched_bundles().await? {
                 cx.bundles.remove_stale_versions().await?;
             }
             Ok(ChoreDone::Nothing)
@@ -182,8 +180,7 @@ pub(crate) fn stored(statistics: &HashMap<DagFile, Statistics>) -> HashMap<DagFi
 
 /// Marks DAGs stale whose bundle is not configured any more, or whose file is parsed without them.
 pub(crate) async fn mark_stale(cx: &Context, stored: HashMap<DagFile, Timestamp>) -> Result<(), Error> {
-    let threshold = cx.settings.dag_processor.stale_dag_threshold;
-    let threshold = SignedDuration::try_from(threshold).unwrap_or(SignedDuration::MAX);
+    let threshold = signed(cx.settings.dag_processor.stale_dag_threshold);
     let (dags, bundles) = cx
         .db
         .read(|tx| async move { Ok((dag::active(tx).await?, dag_bundle::list(tx).await?)) }.scope_boxed())
@@ -205,7 +202,6 @@ pub(crate) async fn mark_stale(cx: &Context, stored: HashMap<DagFile, Timestamp>
         if let Some(reason) = gone(&dag) {
             let why = match reason {
                 Gone::WithItsBundle => "its bundle is not configured any more",
-                Gone::WithItsFile => "its file is gone",
                 Gone::FromItsFile(_) => "its file does not have it any more",
             };
             tracing::info!(dag_id = dag.dag_id, "a DAG is stale: {why}");

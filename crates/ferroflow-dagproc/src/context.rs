@@ -19,7 +19,7 @@ use ferroflow_python::extensions::{Discovery, Listeners, SecretsBackends};
 use ferroflow_python::timetables::Timetables;
 use ferroflow_python::{ForkServer, ForkServerOptions, ParseLimits};
 use jiff::Timestamp;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::child_log::ChildLogs;
 use crate::files::{Candidate, IgnoreSyntax, ListingRules, SafeMode};
@@ -48,7 +48,7 @@ pub struct Context {
     pub(crate) settings: Arc<Settings>,
     pub(crate) python: ForkServer,
     pub(crate) bundles: Bundles,
-    pub(crate) configured: Vec<ConfiguredBundle>,
+    configured: OnceCell<Vec<ConfiguredBundle>>,
     pub(crate) timetables: Timetables,
     pub(crate) listeners: Listeners,
     pub(crate) requests: ParsingRequests,
@@ -68,12 +68,18 @@ impl Context {
 
     /// The same, with environment variables for user code besides those of this process.
     pub async fn start_with(parts: Parts, variables: Vec<(OsString, OsString)>) -> Result<Self, Error> {
+        let cx = Self::at_first_use(parts, variables);
+        cx.configured().await?;
+        Ok(cx)
+    }
+
+    /// The same, but Python is started when it is first needed, and whoever needs it waits.
+    pub fn at_first_use(parts: Parts, variables: Vec<(OsString, OsString)>) -> Self {
         let Parts { db, settings, environment, fernet, python, host } = parts;
         let options = ForkServerOptions { environment: variables, ..ForkServerOptions::new(python) };
-        let python = ForkServer::start(options).await?;
+        let python = ForkServer::at_first_use(options);
         let own = &settings.ferroflow;
         let bundles = Bundles::new(python.clone(), own.bundle_timeout);
-        let configured = bundles.list().await?;
         let masker = Arc::new(Masker::new(MaskRules::of(&settings)));
         let logging = &settings.logging;
         let logs = ChildLogs::new(
@@ -85,13 +91,14 @@ impl Context {
             let backend = PythonBackend::new(name, SecretsBackends::new(python.clone()));
             Arc::new(backend) as Arc<dyn SecretsBackend>
         });
-        Ok(Self {
+        Self {
             store: StoreSettings::new(&settings, Arc::clone(&fernet)),
             requests: ParsingRequests(Service {
                 db: db.clone(),
                 fernet,
                 environment: Arc::new(environment),
                 backend,
+                timetables: None,
                 masker,
                 rules: Rules::of(&settings),
             }),
@@ -103,10 +110,20 @@ impl Context {
             settings,
             python,
             bundles,
-            configured,
+            configured: OnceCell::new(),
             logs,
             host,
-        })
+        }
+    }
+
+    /// The bundles that are configured. Python is asked once.
+    pub(crate) async fn configured(&self) -> Result<&[ConfiguredBundle], Error> {
+        let ask = async || {
+            // Else what hinders Python is taken for a fault of the list.
+            self.python.sdk_version().await?;
+            Ok::<_, Error>(self.bundles.list().await?)
+        };
+        Ok(self.configured.get_or_try_init(ask).await?)
     }
 
     /// Where processes that run user code come from.
@@ -172,7 +189,7 @@ impl Context {
 
     /// Where a bundle is, at this version if it has versions.
     pub(crate) async fn bundle_folder(&self, name: &str, version: Option<&str>) -> Result<PathBuf, Error> {
-        let local = self.configured.iter().find(|bundle| bundle.name == name);
+        let local = self.configured().await?.iter().find(|bundle| bundle.name == name);
         match local.and_then(|bundle| bundle.local_path.clone()) {
             Some(folder) => Ok(folder),
             None => Ok(self.bundles.initialize_version(name, version).await?),
@@ -180,8 +197,8 @@ impl Context {
     }
 
     /// Whether old versions of bundles may lie around.
-    pub(crate) fn has_fetched_bundles(&self) -> bool {
-        self.configured.iter().any(|bundle| bundle.local_path.is_none())
+    pub(crate) async fn has_fetched_bundles(&self) -> Result<bool, Error> {
+        Ok(self.configured().await?.iter().any(|bundle| bundle.local_path.is_none()))
     }
 
     /// Whether anybody listens to import errors. Plugins are loaded for that once, when the first error is there.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ferroflow_model::file_queue::{FileQueue, QueueRules};
 use ferroflow_python::bundles::BundleState;
-use ferroflow_telemetry::clock;
+use ferroflow_telemetry::clock::{self, signed};
 use ferroflow_telemetry::metrics::dag_processing as metrics;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc;
@@ -85,7 +85,7 @@ enum Event {
 impl Manager {
     /// Notes the bundles in the database and begins to watch their folders.
     pub(crate) async fn prepare(cx: Arc<Context>, options: &Options, job_id: i64) -> Result<Self, Error> {
-        let configured = cx.configured.clone();
+        let configured = cx.configured().await?.to_vec();
         let names: BTreeSet<String> = configured.iter().map(|bundle| bundle.name.clone()).collect();
         let unknown: Vec<&str> =
             options.bundles.iter().filter(|name| !names.contains(*name)).map(String::as_str).collect();
@@ -386,8 +386,4 @@ impl Manager {
         }
         Ok(())
     }
-}
-
-fn signed(duration: Duration) -> SignedDuration {
-    SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }

@@ -55,7 +55,7 @@ impl Pass {
     /// Lists the files of the named bundles, of all that are configured if none is named. Nothing is written.
     pub async fn to_look(cx: &Arc<Context>, bundles: &[String]) -> Result<Self, Error> {
         let mut files = Vec::new();
-        for configured in asked(cx, bundles)? {
+        for configured in asked(cx.configured().await?, bundles)? {
             files.extend(list(cx, configured).await?);
         }
         Ok(Self { cx: Arc::clone(cx), files })
@@ -66,9 +66,10 @@ impl Pass {
     ///
     /// DAGs whose files are gone stay as they are, as with Airflow: a processor marks them stale.
     pub async fn to_store(cx: &Arc<Context>, bundles: &[String]) -> Result<Self, Error> {
-        let asked: Vec<String> = asked(cx, bundles)?.map(|bundle| bundle.name.clone()).collect();
+        let all = cx.configured().await?;
+        let asked: Vec<String> = asked(all, bundles)?.map(|bundle| bundle.name.clone()).collect();
         let mut files = Vec::new();
-        for configured in &cx.configured {
+        for configured in all {
             let is_asked = asked.contains(&configured.name);
             if Bundle::register(cx, configured.clone()).await?.is_none() && is_asked {
                 // It has been logged why; here the command ends with it.
@@ -77,7 +78,7 @@ impl Pass {
                 files.extend(list(cx, configured).await?);
             }
         }
-        let names: BTreeSet<String> = cx.configured.iter().map(|bundle| bundle.name.clone()).collect();
+        let names: BTreeSet<String> = all.iter().map(|bundle| bundle.name.clone()).collect();
         bundle::deactivate_others(cx, &names).await?;
         Ok(Self { cx: Arc::clone(cx), files })
     }
@@ -166,17 +167,17 @@ impl Context {
 
 /// The bundles that are named, all if none is.
 fn asked<'a>(
-    cx: &'a Context,
+    all: &'a [ConfiguredBundle],
     names: &'a [String],
 ) -> Result<impl Iterator<Item = &'a ConfiguredBundle>, Error> {
-    let known = || cx.configured.iter().map(|bundle| bundle.name.as_str());
+    let known = || all.iter().map(|bundle| bundle.name.as_str());
     let unknown: Vec<&str> =
         names.iter().map(String::as_str).filter(|name| !known().any(|known| known == *name)).collect();
     if !unknown.is_empty() {
         let known = known().collect::<Vec<_>>().join(", ");
         return Err(Error::UnknownBundles { names: unknown.join(", "), known });
     }
-    Ok(cx.configured.iter().filter(|bundle| names.is_empty() || names.contains(&bundle.name)))
+    Ok(all.iter().filter(|bundle| names.is_empty() || names.contains(&bundle.name)))
 }
 
 /// Makes the files of a bundle available, and lists them.

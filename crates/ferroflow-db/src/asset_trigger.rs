@@ -70,11 +70,15 @@ pub async fn waits_since(tx: &mut Tx, dag_id: &str) -> Result<Option<Timestamp>,
     row.map_or(Ok(None), |row| row.optional("since"))
 }
 
-/// Ties the events of a window to a run of the DAG that waits for them, and says how many these are.
+/// Ties the events of a window that no run of the DAG has yet to one that waits for them, and says how many these are.
 pub async fn consume(tx: &mut Tx, dag_run_id: i64, dag_id: &str, window: EventWindow) -> Result<u64, Error> {
-    let EventWindow { after, up_to } = window;
-    let binds =
-        binds![dag_run_id, dag_id, up_to, after.is_none(), after, dag_id, up_to, after.is_none(), after,];
+    let EventWindow { after, belated_after, up_to } = window;
+    let mut binds = binds![dag_run_id];
+    // Once for assets, and once for aliases.
+    for _ in 0..2 {
+        binds.extend(binds![dag_id, up_to, belated_after.is_none(), belated_after, after.is_none(), after]);
+    }
+    binds.extend(binds![dag_id]);
     tx.execute(sql!("dagrun_asset_event/consume_window"), binds).await
 }
 

@@ -7,12 +7,70 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::Json;
-use crate::bind::binds;
+use crate::bind::{Bind, binds};
 use crate::encoding::executor_config::ExecutorConfig;
 use crate::error::Error;
+use crate::row::Row;
 use crate::statement::sql;
 use crate::task_instance::{TaskInstance, task_instance};
 use crate::tx::Tx;
+
+/// Which task instances of a DAG are meant. What is not given restricts nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The DAG.
+    pub dag_id: String,
+    /// The first logical date of their runs.
+    pub from: Option<Timestamp>,
+    /// The last logical date of their runs.
+    pub to: Option<Timestamp>,
+    /// Where they stand; anywhere if none is named.
+    pub states: Vec<TaskState>,
+    /// Their tasks.
+    pub task_ids: Option<Vec<String>>,
+}
+
+/// A task instance that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selected {
+    /// Its id.
+    pub id: Uuid,
+    /// The run.
+    pub run_id: String,
+    /// The task.
+    pub task_id: String,
+    /// Which of the mapped copies.
+    pub map_index: i32,
+    /// Where it stands.
+    pub state: Option<TaskState>,
+}
+
+/// The task instances that are meant, run by run.
+pub async fn select(tx: &mut Tx, selection: &Selection) -> Result<Vec<Selected>, Error> {
+    let task_ids = selection.task_ids.as_deref();
+    let binds: Vec<Bind> = vec![
+        selection.dag_id.as_str().into(),
+        selection.from.is_none().into(),
+        selection.from.into(),
+        selection.to.is_none().into(),
+        selection.to.into(),
+        selection.states.is_empty().into(),
+        selection.states.iter().map(|state| state.as_str()).collect(),
+        task_ids.is_none().into(),
+        task_ids.unwrap_or_default().iter().map(String::as_str).collect(),
+    ];
+    let rows = tx.fetch_all(sql!("task_instance/to_clear"), binds).await?;
+    let selected = |row: &Row| {
+        Ok(Selected {
+            id: row.get("id")?,
+            run_id: row.get("run_id")?,
+            task_id: row.get("task_id")?,
+            map_index: row.get("map_index")?,
+            state: row.parsed("state")?,
+        })
+    };
+    rows.iter().map(selected).collect()
+}
 
 /// All task instances of a run. They stay locked until the transaction ends.
 pub async fn lock_instances(tx: &mut Tx, dag_id: &str, run_id: &str) -> Result<Vec<TaskInstance>, Error> {

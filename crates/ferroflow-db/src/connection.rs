@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::bind::binds;
+use crate::bind::{Bind, binds};
 use crate::encoding::fernet::{Fernet, Stored};
 use crate::error::Error;
 use crate::row::Row;
@@ -41,6 +41,17 @@ impl Connection {
     }
 }
 
+/// A connection as it is in the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredConnection {
+    /// The number of its row.
+    pub id: i64,
+    /// Whether its password is encrypted.
+    pub is_encrypted: bool,
+    /// What it is, in plain text.
+    pub connection: Connection,
+}
+
 /// Adds a connection. An empty password is no password: NULL. An empty `extra` stays empty. Neither is
 /// encrypted then.
 pub async fn insert(
@@ -49,31 +60,109 @@ pub async fn insert(
     connection: &Connection,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let encrypted = |secret: &Option<String>| secret.as_deref().map(|plain| encrypted(fernet, plain, now));
-    let password = encrypted(&connection.password).filter(|stored| !stored.text.is_empty());
-    let extra = encrypted(&connection.extra);
-    let binds = binds![
-        connection.conn_id.as_str(),
-        connection.conn_type.as_str(),
-        connection.description.as_deref(),
-        connection.host.as_deref(),
-        connection.schema.as_deref(),
-        connection.login.as_deref(),
-        connection.port,
-        connection.team_name.as_deref(),
+    let (password, extra) = encrypted_secrets(fernet, connection, now);
+    let mut binds = plain(connection);
+    binds.extend(binds![
         is_encrypted(password.as_ref()),
         is_encrypted(extra.as_ref()),
         password.map(|stored| stored.text),
         extra.map(|stored| stored.text),
-    ];
+    ]);
     tx.execute(sql!("connection/insert"), binds).await?;
     Ok(())
 }
 
+/// Gives a connection other values, as Airflow's import does: the password stays where there is no other, and `extra`
+/// where that is wished.
+pub async fn overwrite(
+    tx: &mut Tx,
+    fernet: &Fernet,
+    connection: &Connection,
+    keeps_extra: bool,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let conn_id = connection.conn_id.as_str();
+    tx.execute(sql!("connection/update"), plain(connection)).await?;
+    let (password, extra) = encrypted_secrets(fernet, connection, now);
+    if let Some(Stored { text, is_encrypted }) = password {
+        tx.execute(sql!("connection/update_password"), binds![text, is_encrypted, conn_id]).await?;
+    }
+    if !keeps_extra {
+        let is_encrypted = is_encrypted(extra.as_ref());
+        let text = extra.map(|stored| stored.text);
+        tx.execute(sql!("connection/update_extra"), binds![text, is_encrypted, conn_id]).await?;
+    }
+    Ok(())
+}
+
+/// Whether there is a connection of that name, readable or not.
+pub async fn exists(tx: &mut Tx, conn_id: &str) -> Result<bool, Error> {
+    Ok(tx.fetch_optional(sql!("connection/find"), binds![conn_id]).await?.is_some())
+}
+
+/// Deletes a connection. False if there is none of that name.
+pub async fn delete(tx: &mut Tx, conn_id: &str) -> Result<bool, Error> {
+    Ok(tx.execute(sql!("connection/delete"), binds![conn_id]).await? == 1)
+}
+
 /// One connection.
 pub async fn find(tx: &mut Tx, fernet: &Fernet, conn_id: &str) -> Result<Option<Connection>, Error> {
+    Ok(find_stored(tx, fernet, conn_id).await?.map(|stored| stored.connection))
+}
+
+/// One connection, with what its row says besides.
+pub async fn find_stored(
+    tx: &mut Tx,
+    fernet: &Fernet,
+    conn_id: &str,
+) -> Result<Option<StoredConnection>, Error> {
     let row = tx.fetch_optional(sql!("connection/find"), binds![conn_id]).await?;
-    row.map(|row| connection(&row, fernet)).transpose()
+    row.map(|row| stored_connection(&row, fernet)).transpose()
+}
+
+/// All connections, in the order in which they were made.
+pub async fn all(tx: &mut Tx, fernet: &Fernet) -> Result<Vec<StoredConnection>, Error> {
+    let rows = tx.fetch_all(sql!("connection/all"), Vec::new()).await?;
+    rows.iter().map(|row| stored_connection(row, fernet)).collect()
+}
+
+/// The names and types of all connections, in the order in which they were made. Nothing is decrypted.
+pub async fn names(tx: &mut Tx) -> Result<Vec<(String, String)>, Error> {
+    let rows = tx.fetch_all(sql!("connection/names"), Vec::new()).await?;
+    rows.iter().map(|row| Ok((row.get("conn_id")?, row.get("conn_type")?))).collect()
+}
+
+/// Stores what was tried with success: as a new connection, or as the settings of the one of this name. What that has
+/// besides stays, and so does its password if there is no new one.
+pub async fn store_tested(
+    tx: &mut Tx,
+    fernet: &Fernet,
+    tested: &Connection,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let conn_id = tested.conn_id.as_str();
+    let extra = tested.extra.as_deref().map(|plain| encrypted(fernet, plain, now));
+    let binds = binds![
+        tested.conn_type.as_str(),
+        tested.host.as_deref(),
+        tested.schema.as_deref(),
+        tested.login.as_deref(),
+        tested.port,
+        is_encrypted(extra.as_ref()),
+        extra.map(|stored| stored.text),
+        conn_id,
+    ];
+    // A database may count only rows that differ from what is set.
+    let is_there = tx.fetch_optional(sql!("connection/find"), binds![conn_id]).await?.is_some();
+    if !is_there {
+        return insert(tx, fernet, tested, now).await;
+    }
+    tx.execute(sql!("connection/set_tested"), binds).await?;
+    if let Some(password) = tested.password.as_deref().filter(|password| !password.is_empty()) {
+        let Stored { text, is_encrypted } = encrypted(fernet, password, now);
+        tx.execute(sql!("connection/update_password"), binds![text, is_encrypted, conn_id]).await?;
+    }
+    Ok(())
 }
 
 /// A column that may be encrypted, and the one that says so.
@@ -86,7 +175,12 @@ struct Secret {
 const PASSWORD: Secret = Secret { column: "password", flag: "is_encrypted" };
 const EXTRA: Secret = Secret { column: "extra", flag: "is_extra_encrypted" };
 
-fn connection(row: &Row, fernet: &Fernet) -> Result<Connection, Error> {
+fn stored_connection(row: &Row, fernet: &Fernet) -> Result<StoredConnection, Error> {
+    let connection = connection(row, fernet)?;
+    Ok(StoredConnection { id: row.get("id")?, is_encrypted: row.get(PASSWORD.flag)?, connection })
+}
+
+pub(crate) fn connection(row: &Row, fernet: &Fernet) -> Result<Connection, Error> {
     let conn_id: String = row.get("conn_id")?;
     let decrypted = |secret| {
         let plain = stored(row, secret)?.map(|stored| fernet.decrypt(&stored)).transpose();
@@ -112,6 +206,31 @@ fn stored(row: &Row, secret: Secret) -> Result<Option<Stored>, Error> {
     let is_encrypted: bool = row.get(secret.flag)?;
     let text: Option<String> = row.optional(secret.column)?;
     Ok(text.map(|text| Stored { is_encrypted: is_encrypted && !text.is_empty(), text }))
+}
+
+/// What is no secret of it, and its name.
+fn plain(connection: &Connection) -> Vec<Bind> {
+    binds![
+        connection.conn_type.as_str(),
+        connection.description.as_deref(),
+        connection.host.as_deref(),
+        connection.schema.as_deref(),
+        connection.login.as_deref(),
+        connection.port,
+        connection.team_name.as_deref(),
+        connection.conn_id.as_str(),
+    ]
+}
+
+/// The password, unless it is empty, and `extra`.
+fn encrypted_secrets(
+    fernet: &Fernet,
+    connection: &Connection,
+    now: Timestamp,
+) -> (Option<Stored>, Option<Stored>) {
+    let encrypted = |secret: &Option<String>| secret.as_deref().map(|plain| encrypted(fernet, plain, now));
+    let password = encrypted(&connection.password).filter(|stored| !stored.text.is_empty());
+    (password, encrypted(&connection.extra))
 }
 
 fn encrypted(fernet: &Fernet, plain: &str, now: Timestamp) -> Stored {

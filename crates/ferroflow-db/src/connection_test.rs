@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::bind::binds;
+use crate::connection::{Connection, connection};
+use crate::encoding::fernet::Fernet;
 use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
@@ -90,6 +92,47 @@ pub async fn lock_stale(tx: &mut Tx, before: Timestamp, limit: u32) -> Result<Ve
 /// Notes that a pending test goes to an executor. False if it does not wait any more.
 pub async fn queue(tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<bool, Error> {
     Ok(tx.execute(sql!("connection_test_request/queue"), binds![now, id]).await? == 1)
+}
+
+/// A test that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedTest {
+    /// Where it stands, in Airflow's word.
+    pub state: String,
+    /// Whether the connection is stored if it is good.
+    pub commit_on_success: bool,
+    /// What is tried.
+    pub connection: Connection,
+}
+
+/// One test.
+pub async fn find(tx: &mut Tx, fernet: &Fernet, id: Uuid) -> Result<Option<AskedTest>, Error> {
+    let row = tx.fetch_optional(sql!("connection_test_request/find"), binds![id]).await?;
+    let asked = |row: &Row| {
+        Ok(AskedTest {
+            state: row.get("state")?,
+            commit_on_success: row.get("commit_on_success")?,
+            connection: connection(row, fernet)?,
+        })
+    };
+    row.as_ref().map(asked).transpose()
+}
+
+/// Notes that a test is being made. False if it has begun before.
+pub async fn begin(tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<bool, Error> {
+    Ok(tx.execute(sql!("connection_test_request/begin"), binds![now, id]).await? == 1)
+}
+
+/// Notes what came of a test; its connection can be tested again. False if it has ended before.
+pub async fn end(
+    tx: &mut Tx,
+    id: Uuid,
+    is_good: bool,
+    message: Option<&str>,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let state = if is_good { "success" } else { "failed" };
+    Ok(tx.execute(sql!("connection_test_request/end"), binds![state, message, now, id]).await? == 1)
 }
 
 /// Notes that a test has failed, and why; its connection can be tested again. False if it has left the state in which

@@ -1,5 +1,7 @@
 //! `callback`: those of triggerers and executors, from when they are due.
 
+use std::fmt;
+
 use ferroflow_model::state::CallbackState;
 use uuid::Uuid;
 
@@ -7,6 +9,7 @@ use crate::Json;
 use crate::bind::binds;
 use crate::callback::{Callback, callback};
 use crate::error::Error;
+use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
 
@@ -35,4 +38,95 @@ pub async fn move_on(tx: &mut Tx, id: Uuid, from: Option<CallbackState>, to: &Mo
 pub async fn lock_pending(tx: &mut Tx, limit: u32) -> Result<Vec<Callback>, Error> {
     let rows = tx.fetch_all(sql!("callback/lock_pending"), binds![i64::from(limit)]).await?;
     rows.iter().map(callback).collect()
+}
+
+/// Whose executor has a callback. Airflow has no column for it: until the callback has ended, it stands where its output
+/// will.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The job of the scheduler.
+    pub job_id: i64,
+    /// The process that runs it, and on which host, once there is one.
+    pub process: Option<(i32, String)>,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ferroflow: with the executor of job {}", self.job_id)?;
+        match &self.process {
+            Some((pid, host)) => write!(f, ", as process {pid} on {host}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Holder {
+    /// What [`Display`](fmt::Display) wrote.
+    fn read(text: &str) -> Option<Self> {
+        let text = text.strip_prefix("ferroflow: with the executor of job ")?;
+        let (job_id, process) = match text.split_once(", as process ") {
+            Some((job_id, process)) => (job_id, Some(process.split_once(" on ")?)),
+            None => (text, None),
+        };
+        let process = match process {
+            Some((pid, host)) => Some((pid.parse().ok()?, host.to_owned())),
+            None => None,
+        };
+        Some(Self { job_id: job_id.parse().ok()?, process })
+    }
+}
+
+/// A callback that an executor has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallbackInHand {
+    /// Its identity.
+    pub id: Uuid,
+    /// Queued or running.
+    pub state: CallbackState,
+    /// Whose executor.
+    pub holder: Holder,
+}
+
+/// All callbacks that executors of our schedulers have, whether they live or not.
+pub async fn in_hand(tx: &mut Tx) -> Result<Vec<CallbackInHand>, Error> {
+    let mut found = Vec::new();
+    for row in &tx.fetch_all(sql!("callback/with_executors"), Vec::new()).await? {
+        found.extend(read_in_hand(row)?);
+    }
+    Ok(found)
+}
+
+fn read_in_hand(row: &Row) -> Result<Option<CallbackInHand>, Error> {
+    let (id, output): (Uuid, String) = (row.get("id")?, row.get("output")?);
+    let state: Option<CallbackState> = row.parsed("state")?;
+    let (Some(state), Some(holder)) = (state, Holder::read(&output)) else { return Ok(None) };
+    Ok(Some(CallbackInHand { id, state, holder }))
+}
+
+/// Moves a callback on that an executor has. False if it has left the state in which it was seen, or that executor.
+pub async fn pass_on(
+    tx: &mut Tx,
+    seen: &CallbackInHand,
+    state: CallbackState,
+    output: Option<&str>,
+) -> Result<bool, Error> {
+    let holder = seen.holder.to_string();
+    let binds = binds![state.as_str(), output, seen.id, seen.state.as_str(), holder];
+    Ok(tx.execute(sql!("callback/pass_on"), binds).await? == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_is_read_as_it_is_written() {
+        let begun = Holder { job_id: 7, process: Some((123, "a host on the moon".to_owned())) };
+        for holder in [Holder { job_id: 7, process: None }, begun] {
+            assert_eq!(Holder::read(&holder.to_string()), Some(holder));
+        }
+        for other in ["Execution failed", "ferroflow: with the executor of job x", ""] {
+            assert_eq!(Holder::read(other), None);
+        }
+    }
 }

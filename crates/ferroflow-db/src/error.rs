@@ -37,6 +37,10 @@ pub enum Error {
     /// A statement failed, the work went on as if it had not, and PostgreSQL keeps nothing of such a transaction.
     #[error("nothing was written: {0} failed, and its transaction with it")]
     Aborted(String),
+    /// The work has to know something that no transaction may wait for. It was rolled back; whoever has asked does it
+    /// again.
+    #[error("nothing was written: {0} has to be asked first")]
+    Unasked(&'static str),
     /// The database is not one that ferroflow may work with, or create its tables in.
     #[error(transparent)]
     Refused(#[from] Refusal),

@@ -1,7 +1,7 @@
 //! `job`: a row for each long-running component, by which the others see that it lives.
 
 use ferroflow_model::state::JobState;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::bind::binds;
 use crate::error::Error;
@@ -47,6 +47,14 @@ pub struct Job {
     pub unixname: Option<String>,
 }
 
+impl Job {
+    /// Whether it runs, and has shown so lately.
+    pub fn is_alive(&self, now: Timestamp, patience: SignedDuration) -> bool {
+        let is_fresh = |beat: Timestamp| now.duration_since(beat) < patience;
+        self.state == Some(JobState::Running) && self.latest_heartbeat.is_some_and(is_fresh)
+    }
+}
+
 /// Announces a component that runs from now on, and returns the id of its row.
 pub async fn insert(tx: &mut Tx, job: &NewJob, now: Timestamp) -> Result<i64, Error> {
     let binds = binds![
@@ -75,6 +83,18 @@ pub async fn running(
     limit: i64,
 ) -> Result<Vec<Job>, Error> {
     let rows = tx.fetch_all(sql!("job/running"), binds![job_type, hostname, limit]).await?;
+    rows.iter().map(job).collect()
+}
+
+/// The components, of a DAG and in a state if given, those first that started last.
+pub async fn list(
+    tx: &mut Tx,
+    dag_id: Option<&str>,
+    state: Option<JobState>,
+    limit: i64,
+) -> Result<Vec<Job>, Error> {
+    let binds = binds![dag_id.is_none(), dag_id, state.is_none(), state.map(JobState::as_str), limit];
+    let rows = tx.fetch_all(sql!("job/list"), binds).await?;
     rows.iter().map(job).collect()
 }
 

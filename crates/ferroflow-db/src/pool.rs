@@ -2,6 +2,7 @@
 
 use crate::bind::binds;
 use crate::error::Error;
+use crate::news::{self, News};
 use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
@@ -20,6 +21,54 @@ pub struct Pool {
     pub include_deferred: bool,
     /// The team it belongs to.
     pub team_name: Option<String>,
+}
+
+/// One pool, as people see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DescribedPool {
+    /// Its name.
+    pub name: String,
+    /// How many slots; negative sets no limit.
+    pub slots: i32,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Whether a deferred task instance keeps its slots.
+    pub include_deferred: bool,
+    /// The team it belongs to.
+    pub team_name: Option<String>,
+}
+
+/// All pools, in the order in which they were made.
+pub async fn list(tx: &mut Tx) -> Result<Vec<DescribedPool>, Error> {
+    let rows = tx.fetch_all(sql!("slot_pool/list_described"), Vec::new()).await?;
+    let described = |row: &Row| {
+        Ok(DescribedPool {
+            name: row.get("pool")?,
+            slots: row.get("slots")?,
+            description: row.optional("description")?,
+            include_deferred: row.get("include_deferred")?,
+            team_name: row.optional("team_name")?,
+        })
+    };
+    rows.iter().map(described).collect()
+}
+
+/// Makes a pool, or makes the one of that name so. Schedulers are told that there may be slots.
+pub async fn set(tx: &mut Tx, pool: &DescribedPool) -> Result<(), Error> {
+    let binds = binds![
+        pool.name.as_str(),
+        pool.slots,
+        pool.description.as_deref(),
+        pool.include_deferred,
+        pool.team_name.as_deref(),
+    ];
+    tx.execute(sql!("slot_pool/set"), binds).await?;
+    news::tell(tx, News::Slots).await
+}
+
+/// Deletes a pool. False if there is none of that name.
+pub async fn delete(tx: &mut Tx, name: &str) -> Result<bool, Error> {
+    Ok(tx.execute(sql!("slot_pool/delete"), binds![name]).await? == 1)
 }
 
 /// All pools, locked until the transaction ends: whoever holds them may queue task instances. `None` if

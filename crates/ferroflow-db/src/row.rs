@@ -19,6 +19,24 @@ pub(crate) enum Row {
     Sqlite(SqliteRow),
 }
 
+impl From<PgRow> for Row {
+    fn from(row: PgRow) -> Self {
+        Self::Postgres(row)
+    }
+}
+
+impl From<MySqlRow> for Row {
+    fn from(row: MySqlRow) -> Self {
+        Self::MySql(row)
+    }
+}
+
+impl From<SqliteRow> for Row {
+    fn from(row: SqliteRow) -> Self {
+        Self::Sqlite(row)
+    }
+}
+
 impl Row {
     /// The value of a column, which may be NULL.
     pub(crate) fn optional<T: Column>(&self, name: &'static str) -> Result<Option<T>, Error> {

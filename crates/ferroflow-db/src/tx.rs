@@ -1,5 +1,6 @@
 //! One transaction: statements in, rows out.
 
+use futures_util::TryStreamExt as _;
 use sqlx::mysql::MySqlQueryResult;
 use sqlx::postgres::PgQueryResult;
 use sqlx::sqlite::SqliteQueryResult;
@@ -201,6 +202,31 @@ impl Tx {
     ) -> Result<Vec<Row>, Error> {
         let text = Text::Sized(render(text, self.rendering, &[]));
         self.query(operation, text, binds).await
+    }
+
+    /// Shows the rows of a query that is made at run time, one after the other, until it is told to stop.
+    pub(crate) async fn each_row(
+        &mut self,
+        operation: &str,
+        text: &str,
+        mut see: impl FnMut(Row) -> bool + Send,
+    ) -> Result<(), Error> {
+        let text = Text::Sized(render(text, self.rendering, &[]));
+        run!(self, operation, text, Vec::new(), |query, connection| {
+            let mut rows = query.fetch(connection);
+            loop {
+                match rows.try_next().await {
+                    Ok(Some(row)) => {
+                        if !see(Row::from(row)) {
+                            break Ok(());
+                        }
+                    }
+                    Ok(None) => break Ok(()),
+                    Err(cause) => break Err(cause),
+                }
+            }
+        });
+        Ok(())
     }
 
     async fn query(&mut self, operation: &str, text: Text, binds: Vec<Bind>) -> Result<Vec<Row>, Error> {

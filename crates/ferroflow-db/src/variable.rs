@@ -48,13 +48,30 @@ pub async fn get(tx: &mut Tx, fernet: &Fernet, key: &str) -> Result<Option<Varia
     let Some(row) = tx.fetch_optional(sql!("variable/get"), binds![key]).await? else {
         return Ok(None);
     };
-    let Some(stored) = stored(&row)? else { return Ok(None) };
-    Ok(Some(Variable {
-        key: row.get("key")?,
-        val: fernet.decrypt(&stored).map_err(about(key))?,
+    if stored(&row)?.is_none() {
+        return Ok(None);
+    }
+    decrypted(&row, fernet).map(Some)
+}
+
+fn decrypted(row: &Row, fernet: &Fernet) -> Result<Variable, Error> {
+    let key: String = row.get("key")?;
+    let val = match stored(row)? {
+        Some(stored) => fernet.decrypt(&stored).map_err(about(&key))?,
+        None => String::new(),
+    };
+    Ok(Variable {
+        key,
+        val,
         description: row.optional("description")?,
         team_name: row.optional("team_name")?,
-    }))
+    })
+}
+
+/// All variables, in the order in which they were made. One without a value has an empty one.
+pub async fn all(tx: &mut Tx, fernet: &Fernet) -> Result<Vec<Variable>, Error> {
+    let rows = tx.fetch_all(sql!("variable/all"), Vec::new()).await?;
+    rows.iter().map(|row| decrypted(row, fernet)).collect()
 }
 
 /// Deletes a variable. False if there is none of that name.

@@ -1,15 +1,18 @@
-//! A run is cleared: all of its task instances begin anew.
+//! A run is cleared: all of its task instances, or some, begin anew.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use ferroflow_db::clearing::{self, ClearedRun};
 use ferroflow_db::dag_run::DagRun;
+use ferroflow_db::new_deadline::{self, NotMissed};
 use ferroflow_db::news::{self, News};
 use ferroflow_db::serialized_dag::SerializedDag;
 use ferroflow_db::task_instance::{self, TaskInstance};
-use ferroflow_db::{Error, ScopedFutureExt as _, Tx, dag, dag_run, serialized_dag};
-use ferroflow_model::dag::Dag;
+use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, dag, dag_run, serialized_dag};
+use ferroflow_model::dag::{Dag, DeadlineAlert};
 use ferroflow_model::id;
+use ferroflow_model::runs::deadlines::moved;
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_model::weight::{Weight, weights};
 use ferroflow_telemetry::clock;
@@ -22,10 +25,10 @@ use crate::trigger::{RunMaking, decoded, may_run};
 use crate::{Refusal, Service};
 
 /// What a cleared run goes on with.
-struct Plan {
+pub(crate) struct Plan {
     run: DagRun,
-    dag: Dag,
-    weights: Vec<Weight>,
+    dag: Arc<Dag>,
+    weights: Arc<[Weight]>,
     /// The newest version, if the run goes on with that whatever it was made with.
     newest: Option<Newest>,
     carrier: Value,
@@ -37,18 +40,92 @@ struct Newest {
     bundle_version: Option<String>,
 }
 
+/// Which task instances of a run are cleared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Which<'a> {
+    All,
+    These(&'a BTreeSet<Uuid>),
+}
+
 impl Service {
     /// Clears a run: what its task instances were goes into the history, they begin anew, and the run is queued
     /// again if it had finished. Those that run are told to end first.
     pub async fn clear_run(&self, making: &RunMaking, dag_id: &str, run_id: &str) -> Result<(), Refusal> {
-        let plan = &self.plan(making, dag_id, run_id).await?;
-        let now = clock::now();
-        let cleared = self.db.transact(|tx| async move { plan.apply(tx, now).await }.scope_boxed());
-        Ok(cleared.await?)
+        let mut found = Found::read(&self.db, dag_id, run_id).await?;
+        found.row = Some(may_run(dag_id, found.row)?);
+        let wants_newest =
+            |dag: &Dag| dag.rerun_with_latest_version.or(making.rerun_with_latest_version).unwrap_or(false);
+        let plan = found.plan(run_id, wants_newest, &making.unixname, &mut DecodedDags::of(dag_id))?;
+        plan.carry_out(&self.db, Which::All).await?;
+        Ok(())
+    }
+}
+
+/// Clears some task instances of a run, by their ids, and says how many: those that have another id by now have begun
+/// anew already. The run goes on with the version of its DAG that it was made with.
+pub async fn clear_instances(
+    db: &Db,
+    unixname: &str,
+    dag_id: &str,
+    run_id: &str,
+    ids: &BTreeSet<Uuid>,
+) -> Result<usize, Refusal> {
+    let found = Found::read(db, dag_id, run_id).await?;
+    let plan = found.plan(run_id, |_| false, unixname, &mut DecodedDags::of(dag_id))?;
+    Ok(plan.carry_out(db, Which::These(ids)).await?)
+}
+
+/// Plans for several runs of a DAG, which are carried out in a transaction of the caller's.
+pub(crate) async fn plans(
+    db: &Db,
+    unixname: &str,
+    dag_id: &str,
+    run_ids: &[&str],
+    wants_newest: bool,
+) -> Result<Vec<Plan>, Refusal> {
+    let mut dags = DecodedDags::of(dag_id);
+    let mut plans = Vec::with_capacity(run_ids.len());
+    for run_id in run_ids {
+        let found = Found::read(db, dag_id, run_id).await?;
+        plans.push(found.plan(run_id, |_| wants_newest, unixname, &mut dags)?);
+    }
+    Ok(plans)
+}
+
+/// Versions of a DAG that were read, by their rows: runs that are cleared together mostly share one.
+struct DecodedDags<'a> {
+    dag_id: &'a str,
+    dags: HashMap<Uuid, (Arc<Dag>, Arc<[Weight]>)>,
+}
+
+impl<'a> DecodedDags<'a> {
+    fn of(dag_id: &'a str) -> Self {
+        Self { dag_id, dags: HashMap::new() }
     }
 
-    async fn plan(&self, making: &RunMaking, dag_id: &str, run_id: &str) -> Result<Plan, Refusal> {
-        let read = self.db.read(|tx| {
+    fn get(&mut self, stored: &SerializedDag) -> Result<(Arc<Dag>, Arc<[Weight]>), Refusal> {
+        if let Some(known) = self.dags.get(&stored.id) {
+            return Ok(known.clone());
+        }
+        let dag = decoded(self.dag_id, stored.data.text())?;
+        let weights = weights(&dag).into();
+        let read = (Arc::new(dag), weights);
+        self.dags.insert(stored.id, read.clone());
+        Ok(read)
+    }
+}
+
+/// What is known of a run that is to be cleared.
+struct Found {
+    row: Option<dag::Dag>,
+    run: Option<DagRun>,
+    newest: Option<SerializedDag>,
+    own: Option<SerializedDag>,
+}
+
+impl Found {
+    async fn read(db: &Db, dag_id: &str, run_id: &str) -> Result<Self, Error> {
+        let read = db.read(|tx| {
             async move {
                 let row = dag::find(tx, dag_id).await?;
                 let run = dag_run::find(tx, dag_id, run_id).await?;
@@ -57,35 +134,43 @@ impl Service {
                     Some(version) => serialized_dag::find(tx, version).await?,
                     None => newest.clone(),
                 };
-                Ok((row, run, newest, own))
+                Ok(Self { row, run, newest, own })
             }
             .scope_boxed()
         });
-        let (row, run, newest, own) = read.await?;
-        let row = may_run(dag_id, row)?;
-        let run = run.ok_or_else(|| {
+        read.await
+    }
+
+    fn plan(
+        self,
+        run_id: &str,
+        wants_newest: impl FnOnce(&Dag) -> bool,
+        unixname: &str,
+        dags: &mut DecodedDags<'_>,
+    ) -> Result<Plan, Refusal> {
+        let run = self.run.ok_or_else(|| {
             Refusal::api(404, "not_found", format!("Dag run with run_id: '{run_id}' not found"))
         })?;
+        let dag_id = dags.dag_id;
         let missing = || Refusal::Api {
             status: 404,
             detail: format!("The Dag with ID: `{dag_id}` was not found").into(),
         };
-        let (own, newest) = (own.ok_or_else(missing)?, newest.ok_or_else(missing)?);
-        let newest_dag = decoded(dag_id, newest.data.text())?;
-        let wants_newest =
-            newest_dag.rerun_with_latest_version.or(making.rerun_with_latest_version).unwrap_or(false);
-        let uses_newest = wants_newest || run.created_dag_version_id.is_none();
-        let dag = if uses_newest { newest_dag } else { decoded_unless(dag_id, &own, &newest, newest_dag)? };
+        let (own, newest) = (self.own.ok_or_else(missing)?, self.newest.ok_or_else(missing)?);
+        let newest_dag = dags.get(&newest)?;
+        let uses_newest = wants_newest(&newest_dag.0) || run.created_dag_version_id.is_none();
+        let (dag, weights) = if uses_newest { newest_dag } else { dags.get(&own)? };
         let is_tied = !dag.disable_bundle_versioning;
-        let bundle_version = row.bundle_version.filter(|_| is_tied).or_else(|| run.bundle_version.clone());
+        let of_dag = self.row.and_then(|row| row.bundle_version).filter(|_| is_tied);
+        let bundle_version = of_dag.or_else(|| run.bundle_version.clone());
         let conf = run.conf.as_ref().and_then(|conf| conf.value().ok());
         let conf = conf.as_ref().and_then(Value::as_object).cloned().unwrap_or_else(Map::new);
         Ok(Plan {
-            weights: weights(&dag),
+            weights,
             dag,
             newest: uses_newest.then_some(Newest { version: newest.dag_version_id, bundle_version }),
             carrier: run_carrier(&conf, rand::random()),
-            unixname: making.unixname.clone(),
+            unixname: unixname.to_owned(),
             run,
         })
     }
@@ -97,22 +182,29 @@ fn own_version(run: &DagRun) -> Option<Uuid> {
     run.created_dag_version_id.filter(|_| is_tied)
 }
 
-fn decoded_unless(
-    dag_id: &str,
-    own: &SerializedDag,
-    newest: &SerializedDag,
-    dag: Dag,
-) -> Result<Dag, Refusal> {
-    if own.id == newest.id { Ok(dag) } else { decoded(dag_id, own.data.text()) }
-}
-
 impl Plan {
-    async fn apply(&self, tx: &mut Tx, now: Timestamp) -> Result<(), Error> {
-        let instances = clearing::lock_instances(tx, &self.run.dag_id, &self.run.run_id).await?;
+    /// The row of the run.
+    pub(crate) fn run(&self) -> i64 {
+        self.run.id
+    }
+
+    async fn carry_out(&self, db: &Db, which: Which<'_>) -> Result<usize, Error> {
+        let now = clock::now();
+        db.transact(|tx| async move { self.apply(tx, which, now).await }.scope_boxed()).await
+    }
+
+    /// Clears the run, and says how many of its task instances.
+    pub(crate) async fn apply(&self, tx: &mut Tx, which: Which<'_>, now: Timestamp) -> Result<usize, Error> {
+        let all = clearing::lock_instances(tx, &self.run.dag_id, &self.run.run_id).await?;
+        let is_meant = |instance: &&TaskInstance| match which {
+            Which::All => true,
+            Which::These(ids) => ids.contains(&instance.id),
+        };
+        let instances: Vec<&TaskInstance> = all.iter().filter(is_meant).collect();
         if instances.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
-        let Some(state) = clearing::lock_run(tx, self.run.id).await? else { return Ok(()) };
+        let Some(state) = clearing::lock_run(tx, self.run.id).await? else { return Ok(0) };
         let mut anew = HashMap::new();
         for instance in &instances {
             clearing::archive(tx, instance, now).await?;
@@ -125,12 +217,14 @@ impl Plan {
             anew.insert(instance.id, next);
         }
         if self.newest.is_some() && state.is_finished() {
-            self.fit_to_newest(tx, &anew, now).await?;
+            self.fit_to_newest(tx, &all, &anew, now).await?;
         }
+        self.move_deadlines(tx, now).await?;
         clearing::note_run(tx, &self.cleared(state), state, now).await?;
         let (dag_id, run_id) = (self.run.dag_id.clone(), self.run.run_id.clone());
         news::tell(tx, News::Run { dag_id, run_id }).await?;
-        news::tell(tx, News::Queued).await
+        news::tell(tx, News::Queued).await?;
+        Ok(instances.len())
     }
 
     /// An instance as its next try begins.
@@ -172,17 +266,20 @@ impl Plan {
     async fn fit_to_newest(
         &self,
         tx: &mut Tx,
+        all: &[TaskInstance],
         anew: &HashMap<Uuid, TaskInstance>,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let there: HashSet<&str> = anew.values().map(|instance| instance.key.task_id.as_str()).collect();
-        for instance in anew.values() {
-            let is_gone = self.dag.find(&instance.key.task_id).is_none();
-            let from =
-                if instance.state == Some(TaskState::Running) { Some(TaskState::Restarting) } else { None };
-            if is_gone {
-                task_instance::set_state(tx, instance.id, from, Some(TaskState::Removed), now).await?;
-            }
+        let there: HashSet<&str> = all.iter().map(|instance| instance.key.task_id.as_str()).collect();
+        for instance in all.iter().filter(|instance| self.dag.find(&instance.key.task_id).is_none()) {
+            let (id, from) = match anew.get(&instance.id) {
+                Some(next) if instance.state == Some(TaskState::Running) => {
+                    (next.id, Some(TaskState::Restarting))
+                }
+                Some(next) => (next.id, None),
+                None => (instance.id, instance.state),
+            };
+            task_instance::set_state(tx, id, from, Some(TaskState::Removed), now).await?;
         }
         let origin = self.origin();
         let all =
@@ -196,6 +293,19 @@ impl Plan {
             }
         }
         task_instance::insert_many(tx, &added).await
+    }
+
+    /// The run is queued anew, and what it must have done so long after that has as much time again.
+    async fn move_deadlines(&self, tx: &mut Tx, now: Timestamp) -> Result<(), Error> {
+        for deadline in new_deadline::not_missed(tx, self.run.id).await? {
+            let NotMissed { reference, interval, callback, .. } = &deadline;
+            // One that nobody can read any more stays where it is.
+            let Ok(alert) = DeadlineAlert::of_columns(reference, interval, callback) else { continue };
+            if let Some(at) = moved(&alert, deadline.deadline_time, deadline.queued_at, now) {
+                new_deadline::move_to(tx, deadline.id, at, now).await?;
+            }
+        }
+        Ok(())
     }
 
     fn origin(&self) -> Origin<'_> {

@@ -6,8 +6,11 @@
 //! these know how messages look in a frame.
 
 pub mod assets;
+pub mod backfill;
+mod callbacks;
 mod clear;
-mod connection_text;
+mod connection_tests;
+pub mod connection_text;
 pub mod create_run;
 mod dags;
 mod hitl;
@@ -19,6 +22,7 @@ mod own_requests;
 mod parsing;
 mod patience;
 mod refusal;
+mod run_response;
 mod runs;
 mod sdk;
 mod secrets;
@@ -38,21 +42,26 @@ use std::sync::Arc;
 use ferroflow_config::{Environment, Settings};
 use ferroflow_db::Db;
 use ferroflow_db::encoding::fernet::Fernet;
+use ferroflow_python::timetables::Timetables;
 use rmpv::Value;
 use serde::de::DeserializeOwned;
 
 pub use assets::AssetEvents;
+pub use callbacks::{CallbackRequests, EXECUTION_FAILED};
+pub use clear::clear_instances;
+pub use connection_tests::ConnectionTestRequests;
 pub use dags::DagResponse;
 pub use host::Host;
 pub use masker::{MaskRules, Masker};
 pub use parsing::ParsingRequests;
 pub use patience::Patience;
 pub use refusal::Refusal;
+pub use run_response::{BesideRun, api_time, run_response};
 pub use sdk::{NoSdkVersion, SdkVersion};
 pub use secrets::{Asked, SecretsBackend};
 pub use secrets_backend::PythonBackend;
 pub use task::TaskRequests;
-pub use trigger::{AskedRun, BadParam, BadRunIdPattern, RunMaking, check_params};
+pub use trigger::{AskedRun, BadParam, BadRunIdPattern, PersonsRun, RunMaking, check_params, trigger};
 pub use xcom_writes::NewXCom;
 pub use xcoms::Slice;
 
@@ -69,6 +78,8 @@ pub struct Service {
     pub environment: Arc<Environment>,
     /// The backend of `[secrets] backend`, which is asked first.
     pub backend: Option<Arc<dyn SecretsBackend>>,
+    /// Who maps partition keys where a mapper or a timetable is somebody's own; none where there is no Python.
+    pub timetables: Option<Arc<Timetables>>,
     /// Takes up every secret that passes.
     pub masker: Arc<Masker>,
     /// What the configuration says about running tasks.

@@ -123,6 +123,18 @@ impl Masker {
         }
     }
 
+    /// How much of a text that goes on can be masked without what follows: neither a secret nor the beginning of one is
+    /// cut. Nothing if secrets are longer than the text.
+    pub fn uncut(&self, text: &str) -> usize {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(finder) = &known.finder else { return text.len() };
+        // Whatever begins before this comes to its end within the text.
+        let longest = known.secrets.iter().map(String::len).max().unwrap_or(0);
+        let end = text.floor_char_boundary((text.len() + 1).saturating_sub(longest));
+        let across = finder.find_iter(text).find(|found| found.start() < end && end < found.end());
+        across.map_or(end, |found| found.end())
+    }
+
     /// The value with every known secret masked, and all that a name in it says to be secret.
     pub fn redact_json(&self, value: &mut serde_json::Value) {
         use serde_json::Value as Json;
@@ -223,6 +235,22 @@ mod tests {
         masker.add(&Value::Map(vec![("x".into(), inner)]), None);
         masker.add(&"Airflow".into(), None);
         assert_eq!(masker.redact("abcdefghi abcdei plain-host Airflow"), "***i ***i plain-host Airflow");
+    }
+
+    #[test]
+    fn a_text_is_not_cut_within_a_secret() {
+        let masker = Masker::new(MaskRules::default());
+        assert_eq!(masker.uncut("all of it"), 9);
+        masker.add(&"secret-word".into(), None);
+        masker.add(&"word-and-more".into(), None);
+        let text = "öö secret-word-and-more öö a secret-word, the end is a secret-wo";
+        for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+            let cut = masker.uncut(&text[..end]);
+            assert!(cut <= end);
+            let pieces = format!("{}{}", masker.redact(&text[..cut]), masker.redact(&text[cut..]));
+            assert_eq!(pieces, masker.redact(text), "{end} {cut}");
+        }
+        assert_eq!(masker.uncut("short"), 0);
     }
 
     #[test]

@@ -71,6 +71,17 @@ impl Refusal {
         Self::Api { status: 403, detail: "Token subject does not match task instance ID".into() }
     }
 
+    /// The sentence for people, without the word for programs.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Api { detail, .. } => {
+                let message = detail.get("message").unwrap_or(detail);
+                message.as_str().map_or_else(|| message.to_string(), str::to_owned)
+            }
+            other => chain(other),
+        }
+    }
+
     /// The status that the Execution API answers with.
     pub fn status(&self) -> Option<u16> {
         match self {

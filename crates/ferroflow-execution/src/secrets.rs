@@ -35,31 +35,39 @@ impl Service {
 
     /// A connection that user code of no team sees.
     pub async fn connection(&self, conn_id: &str) -> Result<Option<Connection>, Refusal> {
-        if let Some(backend) = &self.backend {
-            match backend.connection(conn_id).await {
-                Ok(None) => {}
-                Ok(found) => return Ok(found),
-                Err(problem) => passed_over("connection", conn_id, backend.name(), &problem),
-            }
-        }
-        if let Some(text) =
-            self.environment.var(&environment_name("CONN", conn_id)).filter(|text| !text.is_empty())
-        {
-            match connection_text::read(conn_id, text) {
-                Ok(found) => return Ok(Some(found)),
-                Err(problem) => passed_over("connection", conn_id, "environment", &problem),
-            }
+        if let Some(found) = self.connection_outside(conn_id).await {
+            return Ok(Some(found));
         }
         let found =
             self.db.read(|tx| async move { connection::find(tx, &self.fernet, conn_id).await }.scope_boxed());
         let found = readable(found.await)?.filter(|connection| connection.is_visible_to(None));
-        Ok(found.filter(|connection| match connection_text::check_extra(connection.extra.as_deref()) {
-            Ok(()) => true,
+        Ok(found.filter(|connection| match connection_text::extra_fields(connection.extra.as_deref()) {
+            Ok(_) => true,
             Err(problem) => {
                 passed_over("connection", conn_id, "metadata database", &problem);
                 false
             }
         }))
+    }
+
+    /// A connection as long as it does not come from the database.
+    pub async fn connection_outside(&self, conn_id: &str) -> Option<Connection> {
+        if let Some(backend) = &self.backend {
+            match backend.connection(conn_id).await {
+                Ok(None) => {}
+                Ok(found) => return found,
+                Err(problem) => passed_over("connection", conn_id, backend.name(), &problem),
+            }
+        }
+        let text =
+            self.environment.var(&environment_name("CONN", conn_id)).filter(|text| !text.is_empty())?;
+        match connection_text::read(conn_id, text) {
+            Ok(found) => Some(found),
+            Err(problem) => {
+                passed_over("connection", conn_id, "environment", &problem);
+                None
+            }
+        }
     }
 
     /// A variable's value as long as it does not come from the database.

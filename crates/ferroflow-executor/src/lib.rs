@@ -4,6 +4,7 @@
 //! a child of Python's fork server, in which the task runs. `heartbeats.rs` tells the database of all of them together
 //! that they live, and hears from it which are not wanted any more.
 
+mod errands;
 mod executor;
 mod heartbeats;
 mod local;
@@ -14,6 +15,7 @@ mod task_log;
 mod templates;
 mod workload;
 
+pub use errands::{CallbackWorkload, ConnectionTestWorkload, Errand, Errands};
 pub use executor::{Event, Executor, Happening};
 pub use local::LocalExecutor;
 pub use orphans::{Adopted, Orphan};

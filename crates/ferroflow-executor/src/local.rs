@@ -8,6 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, JoinSet};
 use uuid::Uuid;
 
+use crate::errands::Errands;
 use crate::heartbeats::{Running, Ticket, look_after};
 use crate::supervise::{Supervised, Supervision, Watcher};
 use crate::{Event, Executor, Happening, Workload, WorkloadInstance};
@@ -21,6 +22,7 @@ pub struct LocalExecutor {
     supervision: Arc<Supervision>,
     slots: usize,
     running: Arc<Running>,
+    errands: Arc<Errands>,
     supervisors: JoinSet<()>,
     happened: UnboundedSender<Event>,
     events: UnboundedReceiver<Event>,
@@ -35,20 +37,36 @@ impl LocalExecutor {
         let (happened, events) = unbounded_channel();
         let (shared, all) = (Arc::clone(&supervision), Arc::clone(&running));
         let heartbeats = tokio::spawn(async move { look_after(&shared, &all).await }).abort_handle();
-        Self { supervision, slots, running, supervisors: JoinSet::new(), happened, events, heartbeats }
+        let errands = Errands::new(Arc::clone(&supervision), Arc::clone(&running), slots);
+        Self {
+            supervision,
+            slots,
+            running,
+            errands,
+            supervisors: JoinSet::new(),
+            happened,
+            events,
+            heartbeats,
+        }
+    }
+
+    /// What it does besides tasks.
+    pub fn errands(&self) -> Arc<Errands> {
+        Arc::clone(&self.errands)
     }
 
     /// Tells all tasks to end, waits for that, and puts down what became of them.
     pub async fn shut_down(&mut self) {
         self.supervision.make_no_spares();
         self.running.order_all(EndOrder::Shutdown);
+        self.errands.shut_down().await;
         while self.supervisors.join_next().await.is_some() {}
     }
 }
 
 impl Executor for LocalExecutor {
     fn free_slots(&self) -> usize {
-        self.slots.saturating_sub(self.running.len())
+        self.slots.saturating_sub(self.running.len() + self.errands.len())
     }
 
     fn submit(&mut self, workload: Workload) {
@@ -58,6 +76,7 @@ impl Executor for LocalExecutor {
         let supervision = Arc::clone(&self.supervision);
         let reporter = Reporter {
             running: Arc::clone(&self.running),
+            errands: Arc::clone(&self.errands),
             happened: self.happened.clone(),
             ticket,
             ti: workload.ti.clone(),
@@ -87,6 +106,7 @@ impl Executor for LocalExecutor {
 impl Drop for LocalExecutor {
     fn drop(&mut self) {
         self.heartbeats.abort();
+        self.errands.abort();
     }
 }
 
@@ -102,6 +122,7 @@ fn hide_from_tasks() {
 /// Hands on what a supervisor tells.
 struct Reporter {
     running: Arc<Running>,
+    errands: Arc<Errands>,
     happened: UnboundedSender<Event>,
     ticket: Ticket,
     ti: WorkloadInstance,
@@ -116,6 +137,7 @@ struct Slot<'a> {
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
         self.reporter.running.remove(self.reporter.ticket);
+        self.reporter.errands.slot_is_free();
         self.reporter.report(self.what.clone());
     }
 }

@@ -65,6 +65,15 @@ impl Supervision {
     }
 }
 
+impl Supervision {
+    /// Ends what runs something of this identity, should it still run on this host, and waits for that.
+    pub async fn end_process(&self, (pid, host): &(i32, String), id: Uuid) {
+        if *host == self.host.name {
+            end(*pid, id).await;
+        }
+    }
+}
+
 /// Ends the process of a try, should it still be there, and waits for that.
 async fn end(pid: i32, id: Uuid) {
     const PAUSE: Duration = Duration::from_millis(5);

@@ -129,6 +129,11 @@ impl Sink for Lines {
             None => printed.kept.push((stream, line.to_owned())),
         }
     }
+
+    fn cut(&self, line: &str) -> usize {
+        let printed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        printed.sink.as_ref().map_or(0, |sink| sink.cut(line))
+    }
 }
 
 #[cfg(test)]
@@ -152,6 +157,18 @@ mod tests {
         fn line(&self, stream: Stream, line: &str) {
             self.0.lock().unwrap().push((stream, line.to_owned()));
         }
+
+        fn cut(&self, line: &str) -> usize {
+            line.len() - 1
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_cut_where_whoever_is_given_it_says() {
+        let lines = Lines::default();
+        assert_eq!(lines.cut("nobody's"), 0);
+        lines.hand_to(nobody());
+        assert_eq!(lines.cut("somebody's"), 9);
     }
 
     fn nobody() -> Arc<dyn Sink> {

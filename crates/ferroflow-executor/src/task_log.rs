@@ -48,19 +48,19 @@ impl TaskLogs {
         }
     }
 
-    /// Opens the log of a task instance, to go on with what may be there. One that cannot be opened is none: the task
-    /// runs all the same, and our own log says why.
+    /// Opens the log of a task instance, or of what runs for none, to go on with what may be there. One that cannot be
+    /// opened is none: the task runs all the same, and our own log says why.
     pub(crate) fn open(
         &self,
         path: Option<&str>,
-        instance: &WorkloadInstance,
+        instance: Option<&WorkloadInstance>,
         masker: Arc<Masker>,
     ) -> Arc<TaskLog> {
         let path = path.map(|path| self.folder.join(path));
         let log = TaskLog {
             masker,
             echo: self.echo.clone(),
-            instance: instance.clone(),
+            instance: instance.cloned(),
             on_kill_returned: Notify::new(),
             written: Mutex::new(Written { file: None, lost: 0, is_torn: false }),
             logs: self.clone(),
@@ -77,7 +77,7 @@ pub(crate) struct TaskLog {
     path: Option<PathBuf>,
     masker: Arc<Masker>,
     echo: Option<Arc<dyn Echo>>,
-    instance: WorkloadInstance,
+    instance: Option<WorkloadInstance>,
     /// The child has been told to end, and has done what its operator does then.
     pub(crate) on_kill_returned: Notify,
     written: Mutex<Written>,
@@ -107,6 +107,13 @@ impl Sink for TaskLog {
             },
         };
         self.write(record);
+    }
+
+    /// Before what may be a secret, or a token, that goes on.
+    fn cut(&self, line: &str) -> usize {
+        let end = self.masker.uncut(line);
+        let token = JWT.find_iter(line).last().filter(|token| token.end() == line.len());
+        token.map_or(end, |token| end.min(token.start()))
     }
 }
 
@@ -140,8 +147,8 @@ impl TaskLog {
         }
         let mut record = Value::Object(record);
         self.masker.redact_json(&mut record);
-        if let (Some(echo), Some(record)) = (&self.echo, record.as_object()) {
-            echo.record(&self.instance, record);
+        if let (Some(echo), Some(instance), Some(record)) = (&self.echo, &self.instance, record.as_object()) {
+            echo.record(instance, record);
         }
         let mut line = record.to_string();
         line.push('\n');
@@ -266,7 +273,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let masker = Arc::new(Masker::new(MaskRules::default()));
         masker.add(&"s3cret\"quoted".into(), None);
-        let log = logs(folder.path()).open(Some("a/b.log"), &instance(), masker);
+        let log = logs(folder.path()).open(Some("a/b.log"), Some(&instance()), masker);
         log.line(Stream::Stdout, "hello s3cret\"quoted  ");
         log.line(Stream::Stderr, "oh eyJhbGciOi.J9.x_y-z!");
         let record = json!({"event": "e", "logger": "x", "exception": [{"exc_type": "E"}], "password": "p",
@@ -284,11 +291,24 @@ mod tests {
     }
 
     #[test]
+    fn a_line_is_not_cut_where_something_secret_may_go_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let masker = Arc::new(Masker::new(MaskRules::default()));
+        let log = logs(folder.path()).open(Some("a/b.log"), Some(&instance()), Arc::clone(&masker));
+        assert_eq!(log.cut("nothing is known"), 16);
+        assert_eq!(log.cut("a token: eyJhbGciOi.J9"), 9);
+        assert_eq!(log.cut("a token: eyJhbGciOi.J9, and more"), 32);
+        masker.add(&"s3cret-of-mine".into(), None);
+        let cut = log.cut("a long line that ends with s3cret-of");
+        assert!((10..=27).contains(&cut), "{cut}");
+    }
+
+    #[test]
     fn a_second_try_to_open_goes_on_with_what_is_there() {
         let folder = tempfile::tempdir().unwrap();
         for _ in 0..2 {
             let masker = Arc::new(Masker::new(MaskRules::default()));
-            logs(folder.path()).open(Some("a/b.log"), &instance(), masker).say("info", "again", &[]);
+            logs(folder.path()).open(Some("a/b.log"), Some(&instance()), masker).say("info", "again", &[]);
         }
         assert_eq!(lines(folder.path()).len(), 2);
     }

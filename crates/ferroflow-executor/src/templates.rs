@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ferroflow_config::Settings;
-use ferroflow_python::{Child, ChildLimits, Entry, Error, ForkServer, Sink, Stream, Template, TemplateFile};
+use ferroflow_python::{
+    Child, ChildLimits, Entry, Error, ForkServer, Sink, Stream, Template, TemplateFile, TemplateLimits,
+};
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
 use tokio::sync::OnceCell;
@@ -29,7 +31,7 @@ const SECOND_LOOK: Duration = Duration::from_mins(1);
 /// Where the processes of tasks are forked from.
 pub(crate) struct Templates {
     most: usize,
-    timeout: Duration,
+    limits: TemplateLimits,
     kept: Mutex<Kept>,
     /// Of the fork server.
     spare: Spare,
@@ -104,7 +106,10 @@ impl Templates {
         let closed = CancellationToken::new();
         Self {
             most: usize::try_from(settings.ferroflow.task_templates).unwrap_or(usize::MAX),
-            timeout: settings.core.dagbag_import_timeout.unwrap_or(WITHOUT_LIMIT),
+            limits: TemplateLimits {
+                import: settings.core.dagbag_import_timeout.unwrap_or(WITHOUT_LIMIT),
+                tasks_per_process: settings.ferroflow.tasks_per_process,
+            },
             kept: Mutex::default(),
             spare: Spare::new(closed.clone()),
             closed,
@@ -165,7 +170,7 @@ impl Templates {
 
     async fn make(&self, python: &ForkServer, file: &TemplateFile) -> Option<(Template, Spare)> {
         let sink: Arc<dyn Sink> = Arc::new(ImportLog(file.path.clone()));
-        match python.template(file, self.timeout, &sink).await {
+        match python.template(file, self.limits, &sink).await {
             Ok(template) => Some((template, Spare::new(self.closed.clone()))),
             Err(error) => {
                 tracing::info!(file = file.path, "tasks import their file themselves: {}", chain(&error));

@@ -13,13 +13,13 @@ use serde_json::value::RawValue;
 /// It stays text until somebody needs to look inside: most of what ferroflow stores or hands on it never
 /// reads, and text keeps what a parsed number would lose (an integer of 30 digits, `1.0` beside `1`).
 /// SQL NULL is `Option::None`; the JSON value `null` is [`Json::null`], and Airflow tells them apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Json(String);
 
 /// A text that is not JSON.
 #[derive(Debug, thiserror::Error)]
 #[error("holds text that cannot be read as JSON")]
-pub struct InvalidJson(#[source] serde_json::Error);
+pub struct InvalidJson(#[source] pub(crate) serde_json::Error);
 
 impl Json {
     /// Takes a text as it is, if it is JSON.

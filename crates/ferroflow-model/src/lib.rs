@@ -5,6 +5,7 @@
 
 pub mod admission;
 pub mod asset;
+pub mod backfill;
 pub mod dag;
 pub mod document;
 pub mod extended_json;
@@ -13,6 +14,7 @@ pub mod id;
 mod json;
 pub mod outcome;
 pub mod partition_mapper;
+mod python_time;
 pub mod readiness;
 pub mod retry;
 pub mod runs;
@@ -28,3 +30,4 @@ pub mod weight;
 pub mod why;
 
 pub use json::{InvalidJson, Json, python_float};
+pub use python_time::{python_datetime, python_isoformat};

@@ -10,6 +10,7 @@ use sha1::{Digest as _, Sha1};
 
 use crate::dag::Task;
 use crate::document::timedelta;
+use crate::python_datetime;
 use crate::state::TaskState;
 use crate::timetable::total_seconds;
 
@@ -125,13 +126,6 @@ fn jitter(task: &Task, failed: &FailedTry<'_>, least: i64) -> i64 {
     let digest = Sha1::digest(text);
     let rest = |rest: i128, byte: &u8| (rest * 256 + i128::from(*byte)) % i128::from(least);
     i64::try_from(digest.iter().fold(0, rest)).unwrap_or(0)
-}
-
-/// `str(datetime)`, in UTC.
-fn python_datetime(instant: Timestamp) -> String {
-    let has_microseconds = instant.subsec_nanosecond() / 1000 != 0;
-    let format = if has_microseconds { "%Y-%m-%d %H:%M:%S%.6f+00:00" } else { "%Y-%m-%d %H:%M:%S+00:00" };
-    instant.strftime(format).to_string()
 }
 
 #[cfg(test)]

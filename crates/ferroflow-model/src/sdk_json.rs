@@ -20,7 +20,7 @@ pub fn seconds(time: Timestamp) -> f64 {
     time.as_microsecond() as f64 / 1e6
 }
 
-/// A value that is not written here: the name of its type in the server's encoding.
+/// A value that is not written here: the name of its type, in the encoding that it is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherType(pub String);
 
@@ -52,6 +52,34 @@ pub fn of_extended(value: &Value) -> Result<Value, OtherType> {
         ("tuple", Value::Array(_)) => Ok(object("builtins.tuple", 1, &of_extended(inside)?)),
         ("set", Value::Array(_)) => Ok(object("builtins.set", 1, &of_extended(inside)?)),
         _ => Err(other()),
+    }
+}
+
+/// Writes in the server's encoding what is in this one.
+pub fn to_extended(value: &Value) -> Result<Value, OtherType> {
+    let entries = match value {
+        Value::Array(items) => return items.iter().map(to_extended).collect(),
+        Value::Object(entries) => entries,
+        primitive => return Ok(primitive.clone()),
+    };
+    let Some(class) = entries.get("__classname__").and_then(Value::as_str) else {
+        let written = entries.iter().map(|(key, value)| Ok((key.clone(), to_extended(value)?)));
+        let written = written.collect::<Result<Map<_, _>, _>>()?;
+        return Ok(json!({"__var": written, "__type": "dict"}));
+    };
+    let data = entries.get("__data__").unwrap_or(&Value::Null);
+    match (class, data) {
+        ("datetime.datetime" | "pendulum.datetime.DateTime", Value::Object(data)) => {
+            let at = data.get("timestamp").filter(|at| at.is_number());
+            let at = at.ok_or_else(|| OtherType(class.to_owned()))?;
+            Ok(json!({"__var": at, "__type": "datetime"}))
+        }
+        ("datetime.timedelta", Value::Number(seconds)) => {
+            Ok(json!({"__var": seconds, "__type": "timedelta"}))
+        }
+        ("builtins.tuple", Value::Array(_)) => Ok(json!({"__var": to_extended(data)?, "__type": "tuple"})),
+        ("builtins.set", Value::Array(_)) => Ok(json!({"__var": to_extended(data)?, "__type": "set"})),
+        _ => Err(OtherType(class.to_owned())),
     }
 }
 
@@ -88,6 +116,19 @@ mod tests {
         let set = json!({"__classname__": "builtins.set", "__version__": 1, "__data__": [2]});
         let tuple = json!({"__classname__": "builtins.tuple", "__version__": 1, "__data__": [1, set]});
         assert_eq!(of_extended(&stored), Ok(tuple));
+    }
+
+    #[test]
+    fn both_encodings_have_the_same_values() {
+        let at = Timestamp::constant(1_767_323_045, 678_901_000);
+        let tuple = object("builtins.tuple", 1, &json!([1, object("builtins.set", 1, &json!([2]))]));
+        let patience = object("datetime.timedelta", 2, &json!(300.0));
+        let written = json!({"at": time(at), "list": [tuple, {"in": patience}], "plain": null});
+        let stored = to_extended(&written).unwrap();
+        assert_eq!(stored["__var"]["at"], json!({"__var": seconds(at), "__type": "datetime"}));
+        assert_eq!(of_extended(&stored), Ok(written));
+        let other = object("somebody.Class", 1, &json!({}));
+        assert_eq!(to_extended(&json!({"a": [other]})), Err(OtherType("somebody.Class".to_owned())));
     }
 
     #[test]

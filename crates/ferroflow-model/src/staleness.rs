@@ -1,7 +1,7 @@
 //! Which DAGs are not there any more.
 //!
-//! A DAG is gone when its bundle is not configured any more, when its file is gone, or when its file was parsed and
-//! stored without it for long enough. It is never gone because the parser was late, crashed or ran out of time.
+//! A DAG is gone when its bundle is not configured any more, or when its file was parsed and stored without it for long
+//! enough. (That its file is gone is seen where files are listed.) It is never gone because the parser was late, crashed or ran out of time.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -21,8 +21,6 @@ pub struct Whereabouts<'a> {
 pub enum Gone {
     /// Its bundle is not configured any more.
     WithItsBundle,
-    /// Its file is not there any more.
-    WithItsFile,
     /// Its file was parsed then, and did not have it.
     FromItsFile(Timestamp),
 }

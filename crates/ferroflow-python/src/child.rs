@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 use tokio::sync::watch;
 
 use crate::Result;
-use crate::children::Fate;
+use crate::children::{Fate, Process};
 use crate::connection::Connection;
 use crate::output::{Capture, Sink, Stream};
 
@@ -33,6 +33,10 @@ pub enum Entry {
     Task,
     /// Keeps a DAG file imported, and forks the tasks of its DAGs.
     Template,
+    /// Runs one callback, then ends.
+    Callback,
+    /// Tries one connection, then ends.
+    ConnectionTest,
 }
 
 impl Entry {
@@ -43,6 +47,8 @@ impl Entry {
             Self::Helper => "helper",
             Self::Task => "task",
             Self::Template => "template",
+            Self::Callback => "callback",
+            Self::ConnectionTest => "connection_test",
         }
     }
 }
@@ -80,8 +86,7 @@ pub struct Exit {
 pub struct Child {
     connection: Arc<Connection>,
     id: u64,
-    pid: i32,
-    process: OwnedFd,
+    process: Process,
     channel: Option<UnixStream>,
     capture: Capture,
     fate: watch::Receiver<Fate>,
@@ -119,8 +124,7 @@ impl Child {
         Ok(Self {
             connection,
             id: forked.id,
-            pid: forked.pid,
-            process: forked.pidfd,
+            process: forked.process,
             channel: None,
             capture,
             fate: forked.fate,
@@ -129,12 +133,17 @@ impl Child {
 
     /// Its process number, for messages; signals go through a descriptor, which cannot mean another process.
     pub fn pid(&self) -> i32 {
-        self.pid
+        self.process.pid
+    }
+
+    /// The version of Airflow's Task SDK that it has loaded.
+    pub fn sdk_version(&self) -> &str {
+        self.connection.sdk_version()
     }
 
     /// Another handle to its process.
     pub(crate) fn process(&self) -> Result<OwnedFd> {
-        Ok(self.process.try_clone()?)
+        Ok(self.process.pidfd.try_clone()?)
     }
 
     /// The socket that carries frames: the child's standard input. It can be taken once.
@@ -196,21 +205,31 @@ impl Child {
         if let Ok(exit) = tokio::time::timeout(LAST_WORD, self.wait()).await {
             return exit;
         }
-        tracing::warn!(pid = self.pid, "the fork server does not tell of a killed child's end; it is killed");
+        tracing::warn!(
+            pid = self.process.pid,
+            "the fork server does not tell of a killed child's end; it is killed"
+        );
         self.connection.give_up();
         self.wait().await
     }
 
     /// Kills it; the fork server kills what it leaves behind.
     pub fn kill(&self) {
-        // It may have ended in the meantime.
-        let _ = pidfd_send_signal(&self.process, Signal::KILL);
+        if self.process.outlives {
+            // By its descriptor it would be killed for another child that it may be by now.
+            self.connection.signal(self.id, Signal::KILL.as_raw());
+        } else {
+            // It may have ended in the meantime.
+            let _ = pidfd_send_signal(&self.process.pidfd, Signal::KILL);
+        }
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        self.kill();
+        if matches!(*self.fate.borrow(), Fate::Lives) {
+            self.kill();
+        }
     }
 }
 

@@ -21,10 +21,19 @@ pub(crate) enum Fate {
 #[derive(Debug, Default)]
 pub(crate) struct Children(Mutex<HashMap<u64, Waiting>>);
 
+/// The process that does what a child is for.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) pidfd: OwnedFd,
+    /// Whether it may be another child's afterwards.
+    pub(crate) outlives: bool,
+}
+
 /// Whoever waits to hear of one.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub(crate) forked: Option<oneshot::Sender<Result<(i32, OwnedFd)>>>,
+    pub(crate) forked: Option<oneshot::Sender<Result<Process>>>,
     pub(crate) fate: watch::Sender<Fate>,
 }
 
@@ -36,13 +45,17 @@ impl Children {
     pub(crate) fn apply(&self, report: Report, descriptors: Vec<OwnedFd>) {
         let mut children = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match report {
-            Report::Ready { .. } | Report::TemplateReady { .. } | Report::Unfit { .. } => {}
-            Report::Forked { forked, pid } => {
+            Report::Ready { .. }
+            | Report::TemplateReady { .. }
+            | Report::TemplateFiles(_)
+            | Report::Unfit { .. } => {}
+            Report::Forked { forked, pid, outlives } => {
                 let answer = children.get_mut(&forked).and_then(|child| child.forked.take());
                 if let (Some(answer), Some(pidfd)) = (answer, descriptors.into_iter().next()) {
                     // Whoever asked may have gone; then nobody wants the child.
-                    if let Err(Ok((_, unwanted))) = answer.send(Ok((pid, pidfd))) {
-                        let _ = rustix::process::pidfd_send_signal(unwanted, rustix::process::Signal::KILL);
+                    if let Err(Ok(unwanted)) = answer.send(Ok(Process { pid, pidfd, outlives })) {
+                        let _ =
+                            rustix::process::pidfd_send_signal(unwanted.pidfd, rustix::process::Signal::KILL);
                     }
                 }
             }

@@ -15,7 +15,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
 use crate::child::Child;
-use crate::children::{Children, Fate, Waiting};
+use crate::children::{Children, Fate, Process, Waiting};
 use crate::control::{ControlSocket, Order, Ready, Report};
 use crate::output::{Capture, Sink, Stream, Tail};
 use crate::{Error, Result, sources, strays};
@@ -67,8 +67,7 @@ pub(crate) struct Connection {
 /// A child that was just forked.
 pub(crate) struct Forked {
     pub(crate) id: u64,
-    pub(crate) pid: i32,
-    pub(crate) pidfd: OwnedFd,
+    pub(crate) process: Process,
     pub(crate) fate: watch::Receiver<Fate>,
 }
 
@@ -194,7 +193,7 @@ impl Connection {
             return Err(self.loss());
         }
         match tokio::time::timeout(ANSWER, answer).await {
-            Ok(Ok(Ok((pid, pidfd)))) => Ok(Forked { id, pid, pidfd, fate }),
+            Ok(Ok(Ok(process))) => Ok(Forked { id, process, fate }),
             Ok(Ok(Err(error))) => Err(error),
             Ok(Err(_)) => Err(self.loss()),
             Err(_) => {

@@ -31,8 +31,9 @@ pub(crate) enum Order {
 #[serde(untagged)]
 pub(crate) enum Report {
     Ready { ready: Box<Ready> },
-    TemplateReady { ready: TemplateReady },
-    Forked { forked: u64, pid: i32 },
+    TemplateReady { ready: TemplateFiles },
+    TemplateFiles(TemplateFiles),
+    Forked { forked: u64, pid: i32, outlives: bool },
     Refused { refused: u64, reason: String },
     Exit(ExitReport),
     Unfit { unfit: String },
@@ -44,11 +45,12 @@ pub(crate) struct TemplateOrder<'a> {
     pub(crate) bundle: &'a str,
     pub(crate) version: Option<&'a str>,
     pub(crate) file: &'a str,
+    pub(crate) tasks_per_process: u32,
 }
 
-/// What a template has imported: files, each with its time of modification and its size.
+/// What a template has imported, or a part of it: files, each with its time of modification and its size.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct TemplateReady {
+pub(crate) struct TemplateFiles {
     pub(crate) files: Vec<(PathBuf, i64, u64)>,
 }
 

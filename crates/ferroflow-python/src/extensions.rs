@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::ForkServer;
-use crate::helper::{Helper, HelperError, PythonError};
+use crate::helper::{Helper, HelperError, PythonError, read};
 
 /// How long one of these may take: they stand in the way of everything else.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -140,9 +140,4 @@ impl std::fmt::Debug for BackendConnection {
             .field("conn_type", &self.conn_type)
             .finish_non_exhaustive()
     }
-}
-
-fn read<T: serde::de::DeserializeOwned>(purpose: &str, answer: Value) -> Result<T, HelperError> {
-    serde_json::from_value(answer)
-        .map_err(|problem| HelperError::Malformed { purpose: purpose.to_owned(), why: problem.to_string() })
 }

@@ -13,6 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
+pub(crate) use error::read;
 pub use error::{HelperError, PythonError};
 
 use crate::ForkServer;

@@ -35,6 +35,11 @@ pub enum Stream {
 pub trait Sink: Send + Sync {
     /// A line, without its end. A line that is too long comes in pieces.
     fn line(&self, stream: Stream, line: &str);
+
+    /// How much of a line that is too long is passed on; the rest is, with what follows. All of it if that is nothing.
+    fn cut(&self, _line: &str) -> usize {
+        0
+    }
 }
 
 /// The lines that were printed last.
@@ -145,7 +150,9 @@ impl Reader {
                 break;
             }
         }
-        self.flush(sink, tail);
+        if !self.line.is_empty() {
+            self.flush(sink, tail);
+        }
     }
 
     /// Whether something was there.
@@ -163,31 +170,32 @@ impl Reader {
     fn take(&mut self, mut bytes: &[u8], sink: &dyn Sink, tail: &Tail) {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             self.line.extend_from_slice(&bytes[..end]);
-            self.emit(sink, tail);
+            self.flush(sink, tail);
             bytes = &bytes[end + 1..];
         }
         self.line.extend_from_slice(bytes);
         let longest = if self.stream == Stream::Log { MAX_RECORD } else { MAX_LINE };
         if self.line.len() >= longest {
-            let rest = self.line.split_off(whole_characters(&self.line));
-            self.emit(sink, tail);
-            self.line = rest;
+            let begun = self.line.split_off(whole_characters(&self.line));
+            let line = String::from_utf8_lossy(&self.line).into_owned();
+            let end = Some(sink.cut(&line)).filter(|end| *end > 0).unwrap_or(line.len());
+            let (piece, rest) = line.split_at(end);
+            self.emit(piece, sink, tail);
+            self.line = [rest.as_bytes(), &begun].concat();
         }
     }
 
+    /// Passes on the line that has come to its end.
     fn flush(&mut self, sink: &dyn Sink, tail: &Tail) {
-        if !self.line.is_empty() {
-            self.emit(sink, tail);
-        }
+        let line = std::mem::take(&mut self.line);
+        self.emit(&String::from_utf8_lossy(&line), sink, tail);
     }
 
-    fn emit(&mut self, sink: &dyn Sink, tail: &Tail) {
-        let line = String::from_utf8_lossy(&self.line);
+    fn emit(&self, line: &str, sink: &dyn Sink, tail: &Tail) {
         if self.stream != Stream::Log {
-            tail.push(&line);
+            tail.push(line);
         }
-        sink.line(self.stream, &line);
-        self.line.clear();
+        sink.line(self.stream, line);
     }
 }
 
@@ -202,5 +210,34 @@ mod tests {
         assert_eq!(whole_characters(&[b"ab", &euro[..2]].concat()), 2);
         assert_eq!(whole_characters(b"ab\xffcd"), 5, "what is no text is passed on as it is");
         assert_eq!(whole_characters(&euro[..1]), 1);
+    }
+
+    /// Keeps the lines, and does not let a word be cut.
+    #[derive(Default)]
+    struct Words(Mutex<Vec<String>>);
+
+    impl Sink for Words {
+        fn line(&self, _: Stream, line: &str) {
+            self.0.lock().unwrap().push(line.to_owned());
+        }
+
+        fn cut(&self, line: &str) -> usize {
+            line.rfind(' ').map_or(0, |space| space + 1)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_line_is_cut_where_its_reader_says() {
+        let (pipe, _end) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let pipe = Receiver::from_owned_fd(pipe).unwrap();
+        let mut reader = Reader { stream: Stream::Stdout, pipe, line: Vec::new(), open: true };
+        let (words, tail) = (Words::default(), Tail::default());
+        let (short, long) = ("a ".repeat(MAX_LINE / 2 - 1), "b".repeat(MAX_LINE));
+        let half = "€".as_bytes().split_at(2);
+        for piece in [short.as_bytes(), half.0, half.1, b"unbroken word\n", long.as_bytes(), b"b\n"] {
+            reader.take(piece, &words, &tail);
+        }
+        let lines = words.0.lock().unwrap();
+        assert_eq!(*lines, [short.as_str(), "€unbroken word", &long, "b"]);
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::child::{Child, ChildLimits, Entry};
 use crate::connection::{Connection, ForkServerOptions};
 use crate::output::Sink;
-use crate::template::{Template, TemplateFile};
+use crate::template::{Template, TemplateFile, TemplateLimits};
 use crate::{Error, Result};
 
 /// So long a fork server must have lived to be forgiven its death.
@@ -28,16 +28,15 @@ pub struct ForkServer(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     options: ForkServerOptions,
-    /// Of Airflow's Task SDK.
-    sdk_version: String,
     state: Mutex<State>,
     /// Held by whoever parses: together with others, or alone.
     turns: RwLock<()>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    connection: Arc<Connection>,
+    /// Nothing until it is first needed.
+    connection: Option<Arc<Connection>>,
     deaths: u32,
     /// Since the last death was seen.
     dead: Option<Stopwatch>,
@@ -46,15 +45,19 @@ struct State {
 impl ForkServer {
     /// Starts Python and waits until it has loaded Airflow.
     pub async fn start(options: ForkServerOptions) -> Result<Self> {
-        let connection = Arc::new(Connection::start(&options).await?);
-        let sdk_version = connection.sdk_version().to_owned();
-        let state = Mutex::new(State { connection, deaths: 0, dead: None });
-        Ok(Self(Arc::new(Shared { options, sdk_version, state, turns: RwLock::default() })))
+        let server = Self::at_first_use(options);
+        server.connection().await?;
+        Ok(server)
     }
 
-    /// The version of Airflow's Task SDK that it has loaded.
-    pub fn sdk_version(&self) -> &str {
-        &self.0.sdk_version
+    /// Has Python started by whoever needs it first, who waits for it.
+    pub fn at_first_use(options: ForkServerOptions) -> Self {
+        Self(Arc::new(Shared { options, state: Mutex::default(), turns: RwLock::default() }))
+    }
+
+    /// The version of Airflow's Task SDK that it has loaded. Waits until it has.
+    pub async fn sdk_version(&self) -> Result<String> {
+        Ok(self.connection().await?.sdk_version().to_owned())
     }
 
     /// Forks a child, whose lines go to `sink`. A fork server that has died is started again first.
@@ -67,10 +70,10 @@ impl ForkServer {
     pub async fn template(
         &self,
         file: &TemplateFile,
-        timeout: Duration,
+        limits: TemplateLimits,
         sink: &Arc<dyn Sink>,
     ) -> Result<Template> {
-        Template::start(self.connection().await?, file, timeout, sink).await
+        Template::start(self.connection().await?, file, limits, sink).await
     }
 
     /// A turn to parse, unless somebody needs to do so alone.
@@ -86,7 +89,7 @@ impl ForkServer {
     /// Ends the process and all that it started, and waits for that.
     pub async fn stop(&self) {
         const LONG_ENOUGH: Duration = Duration::from_secs(5);
-        let connection = Arc::clone(&self.0.state.lock().await.connection);
+        let Some(connection) = self.0.state.lock().await.connection.clone() else { return };
         connection.close();
         if tokio::time::timeout(LONG_ENOUGH, connection.lost()).await.is_err() {
             connection.give_up();
@@ -95,30 +98,43 @@ impl ForkServer {
     }
 
     async fn connection(&self) -> Result<Arc<Connection>> {
-        let mut state = self.0.state.lock().await;
-        if state.connection.is_lost() {
-            state.restart(&self.0.options).await?;
-        }
-        Ok(Arc::clone(&state.connection))
+        self.0.state.lock().await.connection(&self.0.options).await
     }
 }
 
 impl State {
-    async fn restart(&mut self, options: &ForkServerOptions) -> Result<()> {
-        if self.dead.is_none() {
-            self.deaths = if self.connection.age() > PROVEN { 1 } else { self.deaths + 1 };
+    async fn connection(&mut self, options: &ForkServerOptions) -> Result<Arc<Connection>> {
+        match self.connection.clone() {
+            Some(connection) if !connection.is_lost() => return Ok(connection),
+            lost => self.wait_after_death(lost.as_deref()).await?,
+        }
+        self.start(options).await
+    }
+
+    /// Returns at once if there was none.
+    async fn wait_after_death(&mut self, lost: Option<&Connection>) -> Result<()> {
+        match lost {
+            Some(lost) if self.dead.is_none() => {
+                self.deaths = if lost.age() > PROVEN { 1 } else { self.deaths + 1 };
+            }
+            None if self.dead.is_none() => return Ok(()),
+            _ => {}
         }
         let dead = self.dead.get_or_insert_with(Stopwatch::start);
         let wait = wait_after(self.deaths).saturating_sub(dead.elapsed());
         if self.deaths > PATIENCE && !wait.is_zero() {
-            return Err(Error::KeepsDying { times: self.deaths, wait, output: self.connection.tail() });
+            let output = lost.map(Connection::tail).unwrap_or_default();
+            return Err(Error::KeepsDying { times: self.deaths, wait, output });
         }
         tokio::time::sleep(wait).await;
+        Ok(())
+    }
+
+    async fn start(&mut self, options: &ForkServerOptions) -> Result<Arc<Connection>> {
         match Connection::start(options).await {
             Ok(connection) => {
-                self.connection = Arc::new(connection);
                 self.dead = None;
-                Ok(())
+                Ok(Arc::clone(self.connection.insert(Arc::new(connection))))
             }
             Err(error) => {
                 self.deaths += 1;

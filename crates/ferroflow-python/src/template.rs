@@ -26,6 +26,15 @@ pub struct TemplateFile {
     pub path: String,
 }
 
+/// What a template may take, and its tasks.
+#[derive(Clone, Copy, Debug)]
+pub struct TemplateLimits {
+    /// How long the import may take.
+    pub import: Duration,
+    /// How many tasks a process runs, one after the other. What one leaves in it, the next may find.
+    pub tasks_per_process: u32,
+}
+
 /// A process with a DAG file imported. When it and the tasks that were forked from it are dropped, it ends.
 #[derive(Clone, Debug)]
 pub struct Template {
@@ -38,30 +47,33 @@ impl Template {
     pub(crate) async fn start(
         fork_server: Arc<Connection>,
         file: &TemplateFile,
-        timeout: Duration,
+        limits: TemplateLimits,
         sink: &Arc<dyn Sink>,
     ) -> Result<Self> {
         let (socket, end) = ControlSocket::pair()?;
         // The child's end is for Python, which waits where ours must not.
         rustix::io::ioctl_fionbio(&end, false)?;
-        let limits = ChildLimits::default();
-        let child =
-            Child::fork_with(Arc::clone(&fork_server), Entry::Template, limits, end.as_fd(), sink).await?;
+        let (connection, unlimited) = (Arc::clone(&fork_server), ChildLimits::default());
+        let child = Child::fork_with(connection, Entry::Template, unlimited, end.as_fd(), sink).await?;
         drop(end);
-        let order =
-            TemplateOrder { bundle: &file.bundle, version: file.version.as_deref(), file: &file.path };
+        let order = TemplateOrder {
+            bundle: &file.bundle,
+            version: file.version.as_deref(),
+            file: &file.path,
+            tasks_per_process: limits.tasks_per_process,
+        };
         socket.send(&order, &[]).await?;
-        let said = tokio::time::timeout(timeout, socket.receive()).await;
-        match said {
-            Ok(Ok(Some((Report::TemplateReady { ready }, _)))) => Ok(Self {
-                connection: Arc::new(fork_server.of_template(socket, child)?),
-                files: Arc::new(ready.files),
-            }),
-            Ok(Ok(Some((Report::Unfit { unfit }, _)))) => Err(Error::Refused(unfit)),
-            Ok(Err(error)) => Err(error),
-            Ok(Ok(_)) => Err(Error::Refused("the process that imports the file ended".to_owned())),
-            Err(_) => Err(Error::Refused(format!("it was not imported within {} s", timeout.as_secs()))),
-        }
+        let files = match tokio::time::timeout(limits.import, imported(&socket)).await {
+            Ok(files) => files?,
+            Err(_) => {
+                return Err(Error::Refused(format!(
+                    "it was not imported within {} s",
+                    limits.import.as_secs()
+                )));
+            }
+        };
+        let connection = Arc::new(fork_server.of_template(socket, child)?);
+        Ok(Self { connection, files: Arc::new(files) })
     }
 
     /// Whether tasks can be forked from it that see the files as they are now. Reads the times of files.
@@ -78,5 +90,21 @@ impl Template {
     /// Forks a task, whose lines go to `sink`.
     pub async fn fork_task(&self, sink: &Arc<dyn Sink>) -> Result<Child> {
         Child::fork(Arc::clone(&self.connection), Entry::Task, ChildLimits::default(), sink).await
+    }
+}
+
+/// Waits until a file is imported. Answers which files that took.
+async fn imported(socket: &ControlSocket) -> Result<Vec<(PathBuf, i64, u64)>> {
+    let mut files = Vec::new();
+    loop {
+        match socket.receive().await? {
+            Some((Report::TemplateFiles(some), _)) => files.extend(some.files),
+            Some((Report::TemplateReady { ready }, _)) => {
+                files.extend(ready.files);
+                return Ok(files);
+            }
+            Some((Report::Unfit { unfit }, _)) => return Err(Error::Refused(unfit)),
+            _ => return Err(Error::Refused("the process that imports the file ended".to_owned())),
+        }
     }
 }

@@ -1,31 +1,35 @@
 //! Timetables that somebody wrote in Python, asked through a helper.
 //!
 //! A timetable is given as its serialized form, the whole of it: one of Airflow's own that has a custom one within is
-//! evaluated by Python too.
+//! evaluated by Python too, and so is one that has a partition mapper or window of somebody's own. Deadline references
+//! are asked in the same process.
 
 mod answers;
 mod error;
-mod quarantine;
+mod partitions;
+mod references;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ferroflow_model::Json;
-use ferroflow_model::timetable::{Custom, DataInterval, Restriction, RunInfo, Timetable};
+use ferroflow_model::timetable::{Custom, DataInterval, Restriction, RunInfo};
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::ForkServer;
-use crate::helper::Helper;
+use crate::helper::{Helper, HelperError};
+use crate::quarantine::{LeftAlone, Quarantine};
 
 pub use answers::{Described, Runs};
 pub use error::TimetableError;
+pub use partitions::{AwaitedPartition, AwaitedPartitions, ExpectedKeys, MappedKey, WaitingPartition};
+pub use references::{ReferenceError, RunToBe};
 
 use answers::{Instant, Interval, Run, last_run};
-use quarantine::Quarantine;
 
 /// How many descriptions are kept. Beyond it all are forgotten: asking again takes a millisecond each.
 const MOST_DESCRIPTIONS: usize = 10_000;
@@ -102,8 +106,8 @@ impl Timetables {
         run_type: &str,
         run: &RunInfo,
     ) -> Result<String, TimetableError> {
-        let extra =
-            if run_type == "manual" { json!({}) } else { json!({"partition_key": run.partition_key}) };
+        let is_triggered = matches!(run_type, "manual" | "asset_materialization");
+        let extra = if is_triggered { json!({}) } else { json!({"partition_key": run.partition_key}) };
         let interval = run.data_interval.map(Interval::from);
         let params = json!({
             "run_type": run_type,
@@ -163,32 +167,33 @@ impl Timetables {
     ) -> Result<T, TimetableError> {
         let text = timetable.text();
         let class = error::class_of(timetable);
-        locked(&self.quarantine).admit(text, &class, clock::now())?;
         params["timetable"] = Value::from(text);
+        let answer = self.call(text, method, params).await.map_err(|no_answer| match no_answer {
+            NoAnswer::LeftAlone(left) => TimetableError::in_quarantine(&class, left),
+            NoAnswer::Failed(source) => TimetableError::of(&class, source),
+        })?;
+        serde_json::from_value(answer)
+            .map_err(|problem| TimetableError::Nonsense { class, problem: problem.to_string() })
+    }
+
+    /// Asks something of what goes by this text, unless that cost a process a short while ago.
+    async fn call(&self, text: &str, method: &str, params: Value) -> Result<Value, NoAnswer> {
+        locked(&self.quarantine).admit(text, clock::now()).map_err(NoAnswer::LeftAlone)?;
         let answer = self.helper.call(method, params, self.limit).await.map_err(|source| {
             if source.cost_a_process() {
                 locked(&self.quarantine).note(text, &source, clock::now());
             }
-            TimetableError::of(&class, source)
+            NoAnswer::Failed(source)
         })?;
         locked(&self.quarantine).forgive(text);
-        serde_json::from_value(answer)
-            .map_err(|problem| TimetableError::Nonsense { class, problem: problem.to_string() })
+        Ok(answer)
     }
 }
 
-/// Whether Python has to be asked: a custom timetable, alone or within one of Airflow's.
-pub fn needs_python(timetable: &Timetable) -> bool {
-    custom(timetable).is_some()
-}
-
-/// The custom timetable that says when runs of a schedule come, alone or within one of Airflow's.
-pub fn custom(timetable: &Timetable) -> Option<&Custom> {
-    match timetable {
-        Timetable::Custom(own) => Some(own),
-        Timetable::AssetOrTime { time, .. } => custom(time),
-        _ => None,
-    }
+/// Why there is no answer.
+enum NoAnswer {
+    LeftAlone(LeftAlone),
+    Failed(HelperError),
 }
 
 /// A custom timetable as it is serialized.

@@ -98,10 +98,14 @@ impl Attended {
     pub fn hear(&mut self, key: &TaskInstanceKey, id: Uuid, state: Option<TaskState>) -> bool {
         let run_key = RunKey::from(key);
         let Some(entry) = self.runs.get_mut(&run_key) else { return false };
+        let mut is_worth_a_look = true;
         let matters_to_later = match entry.run.as_mut() {
             Some(run) => {
                 match run.find(&key.task_id, key.map_index) {
-                    Some(instance) if state.is_some_and(|state| run.take_state(instance, id, state)) => {}
+                    Some(instance) if state.is_some_and(|state| run.take_state(instance, id, state)) => {
+                        // Nothing waits for that; whatever is heard next has it looked at.
+                        is_worth_a_look = state != Some(TaskState::Queued);
+                    }
                     Some(instance) => {
                         entry.changed.insert(instance);
                     }
@@ -114,7 +118,9 @@ impl Attended {
         if matters_to_later {
             self.past_has_changed(&key.dag_id);
         }
-        self.dirty.insert(run_key);
+        if is_worth_a_look {
+            self.dirty.insert(run_key);
+        }
         true
     }
 
@@ -260,14 +266,31 @@ impl Attended {
         }
     }
 
-    /// Other runs of a DAG may wait for this one.
-    fn past_has_changed(&mut self, dag_id: &str) {
-        for (key, entry) in of_dag(&mut self.runs, dag_id) {
-            if entry.run.as_ref().is_some_and(|run| run.depends_on_past()) {
-                entry.has_past_changed = true;
+    /// Any run may wait for one before it of which nobody tells: one that has ended, or is gone.
+    pub(crate) fn look_at_the_past(&mut self) {
+        for (key, entry) in &mut self.runs {
+            if entry.asks_for_the_past_again() {
                 self.dirty.insert(key.clone());
             }
         }
+    }
+
+    /// Other runs of a DAG may wait for this one.
+    fn past_has_changed(&mut self, dag_id: &str) {
+        for (key, entry) in of_dag(&mut self.runs, dag_id) {
+            if entry.asks_for_the_past_again() {
+                self.dirty.insert(key.clone());
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// Has the run before be read again, if it matters to any task. Answers whether it does.
+    fn asks_for_the_past_again(&mut self) -> bool {
+        let asks = self.run.as_ref().is_some_and(|run| run.depends_on_past());
+        self.has_past_changed |= asks;
+        asks
     }
 }
 

@@ -1,6 +1,8 @@
 //! One cycle: the steps, in order, each only if something asks for it.
 
 use ferroflow_executor::Executor;
+use ferroflow_telemetry::clock::Stopwatch;
+use ferroflow_telemetry::metrics::scheduling;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::chores::{self, Chore, Report};
@@ -9,6 +11,7 @@ use crate::dispatch::{Dispatched, dispatch};
 use crate::examine_runs::{ExaminedRuns, examine_runs};
 use crate::harvest::{Met, harvest};
 use crate::look_around::look_around;
+use crate::metrics;
 use crate::queue_tasks::QueuedTasks;
 use crate::scheduler::Scheduler;
 use crate::start_runs::{StartedRuns, start_runs};
@@ -55,6 +58,13 @@ pub struct CycleReport {
     pub chores: Vec<(Chore, Report)>,
 }
 
+impl CycleReport {
+    /// Whether anything was queued.
+    pub(crate) fn has_queued(&self) -> bool {
+        self.passes.iter().any(|pass| !pass.queued.is_empty())
+    }
+}
+
 /// What is asked for besides what follows from events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wants {
@@ -84,11 +94,15 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Does all that is to be done at this time. What it could not do because of the database is still asked for.
     pub async fn cycle(&mut self, now: Timestamp) -> Result<CycleReport, Error> {
         self.mind_the_clock(now);
+        let watch = Stopwatch::start();
         let mut report = CycleReport::default();
         let mut next = Some(Step::Harvest);
         while let Some(step) = next {
             next = self.step(step, &mut report, now).await?;
         }
+        self.told.cycle(&report, watch.elapsed(), now);
+        scheduling::runs_attended(self.attended.len());
+        metrics::executors(&self.executors.slots());
         Ok(report)
     }
 
@@ -99,6 +113,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         report: &mut CycleReport,
         now: Timestamp,
     ) -> Result<Option<Step>, Error> {
+        self.standing.begins(step, now);
         Ok(Some(match step {
             Step::Harvest => {
                 self.harvest().await?;
@@ -159,11 +174,16 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     /// Brings what executors told together with the rows, and has the runs know of it.
     pub(crate) async fn harvest(&mut self) -> Result<(), Error> {
+        let watch = Stopwatch::start();
         self.take_in_events().await;
+        metrics::events_taken_in(&self.executors.slots(), watch.elapsed());
         self.take_in_news();
         let has_heard = !self.heard.is_empty();
         while let Some(heard) = self.heard.front() {
             let harvested = harvest(&self.cx.db, &self.cx.service, Some(self.cx.job_id), heard).await?;
+            if let Met::PutDown(_) = harvested.what {
+                self.tell_task_failed(&harvested.key, heard.why_it_ended());
+            }
             self.heard.pop_front();
             let state = match harvested.what {
                 Met::Told(state) => Some(state),
@@ -182,7 +202,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Finds what nobody has told.
     async fn look_around(&mut self, now: Timestamp) -> Result<(), Error> {
         look_around(&self.cx, &mut self.attended, &mut self.surroundings, now).await?;
-        self.queue.sweep(&self.cx, now).await?;
+        let swept = self.queue.sweep(&self.cx, now).await?;
+        swept.set_aside.iter().for_each(|(dag_id, _)| scheduling::set_aside(dag_id, "definition"));
         self.talked_of.clear();
         (self.wants.create, self.wants.start) = (true, true);
         let pause =
@@ -203,6 +224,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     async fn start_runs(&mut self, now: Timestamp) -> Result<StartedRuns, Error> {
         let started = start_runs(&self.cx, now).await?;
         self.wants.start = started.is_more_due;
+        self.tell_started(&started);
         for run in &started.started {
             self.attended.attend(RunKey { dag_id: run.dag_id.clone(), run_id: run.run_id.clone() });
         }
@@ -212,6 +234,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     async fn examine_runs(&mut self, now: Timestamp) -> ExaminedRuns {
         let peers = &self.surroundings.peers;
         let examined = examine_runs(&self.cx, &mut self.attended, peers, self.width, now).await;
+        self.tell_ended(&examined);
         self.queue.add(examined.scheduled.iter().map(|instance| instance.id));
         if !examined.ended.is_empty() {
             // There is room for others.

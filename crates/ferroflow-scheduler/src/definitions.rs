@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ferroflow_db::dag_run::DagRun;
 use ferroflow_db::{Tx, serialized_dag};
+use ferroflow_telemetry::metrics::scheduling;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
@@ -139,6 +140,12 @@ impl Definitions {
     }
 
     fn kept(&self, version: Uuid, hash: Option<&str>) -> Option<Arc<Definition>> {
+        let kept = self.find(version, hash);
+        scheduling::dag_asked_for(kept.is_some());
+        kept
+    }
+
+    fn find(&self, version: Uuid, hash: Option<&str>) -> Option<Arc<Definition>> {
         let mut read = self.locked();
         read.uses += 1;
         let now = read.uses;
@@ -158,6 +165,7 @@ impl Definitions {
             Kept { definition: Arc::clone(&definition), hash: definition.hash.clone(), last_use: read.uses };
         read.versions.insert(definition.version.id, kept);
         read.make_room();
+        scheduling::dags_kept(read.versions.len());
         definition
     }
 

@@ -32,6 +32,16 @@ pub async fn dispatch<E: Executor>(
     for task in queued {
         match made(task, paths) {
             Ok(workload) => {
+                let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &task.row.key;
+                let try_number = task.row.try_number;
+                tracing::debug!(
+                    dag_id,
+                    run_id,
+                    task_id,
+                    map_index,
+                    try_number,
+                    "a task goes to its executor"
+                );
                 executors.submit(task.executor, workload);
                 dispatched.submitted += 1;
             }

@@ -21,6 +21,9 @@ pub enum Error {
     /// A timetable that somebody wrote in Python has no answer.
     #[error(transparent)]
     Timetable(#[from] ferroflow_python::timetables::TimetableError),
+    /// A weight rule or the mutation hook, which somebody wrote in Python, has no answer.
+    #[error(transparent)]
+    InstanceRules(#[from] ferroflow_python::task_instances::InstanceRuleError),
     /// The configuration allows names of runs by what is no pattern.
     #[error(transparent)]
     BadRunIdPattern(#[from] ferroflow_execution::BadRunIdPattern),

@@ -9,6 +9,8 @@ use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_model::readiness::{RunVerdict, WhenReady};
 use ferroflow_model::state::RunState;
 use ferroflow_telemetry::chain;
+use ferroflow_telemetry::clock::Stopwatch;
+use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
 use tokio::task::JoinSet;
 
@@ -63,8 +65,12 @@ pub(crate) async fn examine_runs(
             let (cx, peers) = (Arc::clone(cx), Arc::clone(&peers));
             busy.spawn(async move {
                 let mut entry = entry;
-                let fate = examine(&cx, &key, &mut entry, &peers, now).await;
-                let fate = fate.unwrap_or_else(|error| Fate::SetAside(chain(&error)));
+                let fate = match examine(&cx, &key, &mut entry, &peers, now).await {
+                    Ok(fate) => fate,
+                    // Somebody has deleted it, perhaps while it was looked at.
+                    Err(Error::NoRun { .. }) => Fate::NotOurs,
+                    Err(error) => Fate::SetAside(chain(&error)),
+                };
                 (key, entry, fate)
             });
         }
@@ -86,6 +92,7 @@ impl ExaminedRuns {
                 attended.give_back(key, entry, now);
             }
             Fate::Ended(verdict) => {
+                tracing::info!(dag_id = key.dag_id, run_id = key.run_id, "a run has ended: {verdict}");
                 attended.leave(&key);
                 self.ended.push((key, verdict));
             }
@@ -113,12 +120,15 @@ async fn examine(
     let when_ready = if entry.is_held { WhenReady::Leave } else { WhenReady::Schedule };
     let mut scheduled = Vec::new();
     while run.needs_step(now) {
+        let watch = Stopwatch::start();
         let step = run.step(&cx.db, &cx.driver, when_ready, now).await?;
+        runs::examined(run.tags(), watch.elapsed().as_secs_f64());
         scheduled.extend(step.scheduled.iter().filter_map(|instance| run.seen(*instance)));
         if step.is_stale {
             return Ok(after_a_stale_step(run, peers, scheduled));
         }
         if !matches!(step.run, RunVerdict::Running | RunVerdict::NotBefore(_)) {
+            run.measure_end(step.run);
             return Ok(Fate::Ended(step.run));
         }
     }
@@ -143,16 +153,10 @@ async fn bring_up_to_date(
     let changed: Vec<_> = std::mem::take(&mut entry.changed).into_iter().collect();
     let Some(run) = entry.run.as_deref_mut() else {
         let (dag_id, run_id) = (&key.dag_id, &key.run_id);
-        let loaded = ActiveRun::load_with(&cx.db, &cx.driver, &cx.definitions, dag_id, run_id, now).await;
-        return match loaded {
-            Ok(run) => {
-                let is_running = run.row.state == RunState::Running;
-                entry.run = Some(Box::new(run));
-                Ok(is_running)
-            }
-            Err(Error::NoRun { .. }) => Ok(false),
-            Err(error) => Err(error),
-        };
+        let run = ActiveRun::load_with(&cx.db, &cx.driver, &cx.definitions, dag_id, run_id, now).await?;
+        let is_running = run.row.state == RunState::Running;
+        entry.run = Some(Box::new(run));
+        return Ok(is_running);
     };
     if has_dag_changed {
         let dag_id = key.dag_id.as_str();

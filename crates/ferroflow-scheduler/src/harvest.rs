@@ -10,10 +10,12 @@ use ferroflow_execution::{Refusal, Service};
 use ferroflow_executor::Happening;
 use ferroflow_model::outcome::{EventRow, EventTask, ExecutorEvent, Ignored, Outcome, executor_event};
 use ferroflow_model::state::TaskState;
+use ferroflow_telemetry::metrics::{TaskTags, scheduling};
 use uuid::Uuid;
 
 use crate::Error;
 use crate::executors::Heard;
+use crate::metrics;
 
 /// Why a try has ended of which its executor tells nothing else.
 const UNKNOWN_END: &str = "The executor does not know what became of it.";
@@ -44,6 +46,16 @@ pub enum Met {
     PutDown(Outcome),
     /// What should have been written was refused.
     Refused(String),
+}
+
+impl Heard {
+    /// Why a try has ended that told nothing itself.
+    pub(crate) fn why_it_ended(&self) -> &str {
+        match &self.event.what {
+            Happening::NotStarted(reason) => reason,
+            Happening::StateSet(_) | Happening::Ended => UNKNOWN_END,
+        }
+    }
 }
 
 impl Harvested {
@@ -99,10 +111,16 @@ async fn meet(
     let (id, try_number) = (heard.event.id, heard.event.try_number);
     let row = db.read(|tx| task_instance::find(tx, id).scope_boxed()).await?;
     let Some(row) = row else { return Ok(Met::Gone) };
-    match why_ignored(&row, job_id, heard, end) {
-        Some(why) => Ok(Met::Ignored(why)),
-        None => put_down(service, id, try_number, reason).await,
+    if let Some(why) = why_ignored(&row, job_id, heard, end) {
+        return Ok(Met::Ignored(why));
     }
+    let met = put_down(service, id, try_number, reason).await?;
+    if let Met::PutDown(outcome) = met {
+        let task = TaskTags { dag_id: &row.key.dag_id, task_id: &row.key.task_id };
+        scheduling::killed_externally(task);
+        metrics::failed(task, row.operator.as_deref(), outcome);
+    }
+    Ok(met)
 }
 
 /// Why an event changes nothing, if so. What becomes of the row otherwise is decided with its DAG, when it is written.

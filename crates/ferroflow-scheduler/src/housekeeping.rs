@@ -1,13 +1,16 @@
 //! Chores that are due are done, and what they found is acted on.
 
 use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_executor::Executor;
+use ferroflow_executor::{ConnectionTestWorkload, Errand, Executor};
 use ferroflow_telemetry::chain;
 use jiff::Timestamp;
 
 use crate::attended::RunKey;
-use crate::chores::{self, Chore, Report};
+use crate::chores::{self, Chore, ExecutorCallback, Report};
 use crate::scheduler::Scheduler;
+
+/// Why a try has ended that was not heard of.
+const SILENT: &str = "It was not heard of for longer than [scheduler] task_instance_heartbeat_timeout.";
 
 impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Does the chores that are due. One that fails is told of, and done again when it is due.
@@ -35,6 +38,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             Report::Heartbeats(found) => {
                 for (id, key, _) in &found.ended {
                     self.executors.terminate(*id);
+                    self.tell_task_failed(key, SILENT);
                     self.read_again(key);
                 }
             }
@@ -58,6 +62,20 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                     let (dag_id, run_id) = (run.dag_id.clone(), run.run_id.clone());
                     self.attended.attend_held(RunKey { dag_id, run_id });
                 }
+            }
+            Report::ExecutorCallbacks(found) => {
+                for ExecutorCallback { executor, workload } in &found.queued {
+                    self.adopters.take(executor.as_deref(), Errand::Callback(workload.clone()));
+                }
+                return;
+            }
+            Report::ConnectionTests(found) => {
+                for test in &found.queued {
+                    let (id, connection_id) = (test.id, test.connection_id.clone());
+                    let errand = Errand::ConnectionTest(ConnectionTestWorkload { id, connection_id });
+                    self.adopters.take(test.executor.as_deref(), errand);
+                }
+                return;
             }
             _ => return,
         }

@@ -5,6 +5,7 @@ use ferroflow_db::news::{self, News};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx};
 use ferroflow_execution::Host;
 use ferroflow_model::state::JobState;
+use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
 
 use crate::look_around::{EXECUTOR_CLASS, JOB_TYPE};
@@ -17,18 +18,27 @@ pub async fn start(db: &Db, host: &Host, now: Timestamp) -> Result<i64, Error> {
         unixname: host.user.clone(),
         executor_class: Some(EXECUTOR_CLASS.to_owned()),
     };
-    db.transact(|tx| async move { job::insert(tx, new, now).await }.scope_boxed()).await
+    let id = db.transact(|tx| async move { job::insert(tx, new, now).await }.scope_boxed()).await?;
+    scheduling::job_started();
+    Ok(id)
 }
 
 /// Shows that the scheduler lives. A peer that took it for dead is told otherwise: its row is running again. False if its
 /// row is gone: nobody can tell that it lives, and its task instances are taken for orphans.
 pub async fn beat(db: &Db, id: i64, now: Timestamp) -> Result<bool, Error> {
-    db.transact(|tx| async move { job::heartbeat(tx, id, now).await }.scope_boxed()).await
+    let beaten = db.transact(|tx| async move { job::heartbeat(tx, id, now).await }.scope_boxed()).await;
+    match beaten {
+        Ok(_) => scheduling::heartbeat(),
+        Err(_) => scheduling::job_heartbeat_failed(),
+    }
+    beaten
 }
 
 /// Notes how the scheduler has ended. Its peers look after what it had at once.
 pub async fn end(db: &Db, id: i64, outcome: JobState, now: Timestamp) -> Result<(), Error> {
-    db.transact(|tx| finish(tx, id, outcome, now).scope_boxed()).await
+    db.transact(|tx| finish(tx, id, outcome, now).scope_boxed()).await?;
+    scheduling::job_ended();
+    Ok(())
 }
 
 async fn finish(tx: &mut Tx, id: i64, outcome: JobState, now: Timestamp) -> Result<(), Error> {

@@ -19,13 +19,16 @@ pub mod job;
 mod log_path;
 pub mod look_around;
 pub mod manual_run;
+mod metrics;
 mod news;
 pub mod queue_tasks;
 pub mod run;
 mod run_name;
 pub mod scheduler;
 pub mod single;
+pub mod standing;
 pub mod start_runs;
+mod told;
 pub mod why;
 mod workload;
 

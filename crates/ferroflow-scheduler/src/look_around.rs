@@ -9,6 +9,7 @@ use ferroflow_db::dag_run::ClaimedRun;
 use ferroflow_db::task_instance_step::InstanceRow;
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
 use ferroflow_model::state::{RunState, TaskState};
+use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
@@ -81,6 +82,7 @@ pub async fn look_around(
     surroundings.looked = Some(now);
     if is_far {
         surroundings.looked_far = Some(now);
+        attended.look_at_the_past();
     }
     take_in_states(attended, &ids, found.states);
     for (id, row) in &found.changed {
@@ -154,7 +156,7 @@ async fn gather(
     let threshold = cx.settings.scheduler.scheduler_health_check_threshold;
     let peers = PeersAlive {
         executor_class: EXECUTOR_CLASS,
-        heartbeat_since: before(SignedDuration::try_from(threshold).unwrap_or(SignedDuration::MAX)),
+        heartbeat_since: before(signed(threshold)),
         examined_since: before(LEFT_BEHIND),
     };
     Ok(Found {

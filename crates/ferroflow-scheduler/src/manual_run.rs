@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::Error;
-use crate::create_run::{NewRun, create};
-use crate::run::Definition;
+use crate::create_run::{NewRun, PlannedRun, create_planned};
+use crate::run::{Definition, Driver};
 
 /// What a run is made from.
 #[derive(Clone, Debug)]
@@ -56,7 +56,12 @@ pub async fn data_interval(
 }
 
 /// Makes a run that runs at once. One that stands for the same date is deleted, as Airflow's command does.
-pub async fn make(db: &Db, definition: &Definition, wanted: ManualRun) -> Result<Replaced, Error> {
+pub async fn make(
+    db: &Db,
+    driver: &Driver,
+    definition: &Definition,
+    wanted: ManualRun,
+) -> Result<Replaced, Error> {
     let dag = definition.dag();
     check_params(&dag.params, wanted.conf.as_ref().unwrap_or(&Map::new()))?;
     let now = clock::now();
@@ -80,6 +85,9 @@ pub async fn make(db: &Db, definition: &Definition, wanted: ManualRun) -> Result
         bundle_version: definition.bundle_version.clone().filter(|_| !dag.disable_bundle_versioning),
         unixname: wanted.unixname,
     };
+    let mut planned = PlannedRun::new(dag, &definition.version, run, now);
+    planned.shape(driver.rules.as_deref(), dag).await?;
+    let planned = &planned;
     let made = db.transact(|tx| {
         async move {
             let mut replaced = None;
@@ -89,7 +97,7 @@ pub async fn make(db: &Db, definition: &Definition, wanted: ManualRun) -> Result
                 dag_run::delete(tx, there.id).await?;
                 replaced = Some(run_id);
             }
-            let made = create(tx, dag, &definition.version, run, now).await;
+            let made = create_planned(tx, planned, now).await;
             Error::split(made.map(|_| replaced).map_err(Error::from))
         }
         .scope_boxed()

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use ferroflow_db::news;
 use ferroflow_executor::Executor;
+use ferroflow_python::listeners::SchedulerListeners;
+use ferroflow_telemetry::metrics::scheduling;
 use ferroflow_telemetry::{chain, clock};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +22,9 @@ use crate::chores::{self, Chore, Chores};
 use crate::cycle::Wants;
 use crate::executors::{Executors, Heard};
 use crate::look_around::Surroundings;
+use crate::metrics::Told;
 use crate::queue_tasks::TaskQueue;
+use crate::standing::Standing;
 use crate::{Context, LogPaths};
 
 /// After a failed cycle the next one waits so long, and twice as long every time.
@@ -47,6 +51,29 @@ pub struct Parts<E, C> {
     pub width: usize,
 }
 
+/// How many loops are done (`[scheduler] num_runs`, `only_idle`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Loops {
+    /// So many; without end if nobody says.
+    pub most: Option<u32>,
+    /// Whether only those count in which nothing ran or was to be done, one after the other.
+    pub only_idle: bool,
+    done: u32,
+}
+
+impl Loops {
+    /// So many loops.
+    pub fn new(most: Option<u32>, only_idle: bool) -> Self {
+        Self { most, only_idle, done: 0 }
+    }
+
+    /// Whether a loop that is done, and in which something happened or not, was the last.
+    fn is_last(&mut self, is_busy: bool) -> bool {
+        self.done = if self.only_idle && is_busy { 0 } else { self.done.saturating_add(1) };
+        self.most.is_some_and(|most| self.done >= most)
+    }
+}
+
 /// A scheduler: all that it remembers between two cycles. None of it is the truth; that is in the database.
 pub struct Scheduler<E, C> {
     pub(crate) cx: Arc<Context>,
@@ -70,6 +97,12 @@ pub struct Scheduler<E, C> {
     pub(crate) width: usize,
     /// When the last cycle began.
     pub(crate) latest: Timestamp,
+    /// What metrics were told.
+    pub(crate) told: Told,
+    /// Where it stands, for those who ask.
+    pub(crate) standing: Arc<Standing>,
+    /// Who is told of what has been done.
+    pub(crate) listeners: Option<SchedulerListeners>,
 }
 
 impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
@@ -80,6 +113,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         // What others left behind when there was no scheduler does not wait.
         chores.hasten(Chore::DeadSchedulers, now);
         chores.hasten(Chore::Orphans, now);
+        chores.hasten(Chore::ExecutorCallbacks, now);
         Self {
             chores,
             news: cx.db.news(),
@@ -96,19 +130,28 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             is_section_busy: false,
             width,
             latest: now,
+            told: Told::default(),
+            standing: Arc::default(),
+            listeners: None,
         }
     }
 
-    /// Schedules until it is stopped.
-    pub async fn run(&mut self, stop: &CancellationToken) {
+    /// Schedules until it is stopped, or has done all its loops.
+    pub async fn run(&mut self, stop: &CancellationToken, mut loops: Loops) {
         let mut pause = FIRST_PAUSE;
         while !stop.is_cancelled() {
+            let has_heard = !self.heard.is_empty();
             match self.cycle(clock::now()).await {
-                Ok(_) => {
+                Ok(report) => {
                     pause = FIRST_PAUSE;
                     self.wait(stop).await;
+                    if loops.is_last(report.has_queued() || has_heard || !self.is_idle()) {
+                        tracing::info!("as many loops are done as were asked for");
+                        return;
+                    }
                 }
                 Err(error) => {
+                    scheduling::cycle_failed();
                     tracing::error!("a cycle has failed, and is tried again: {}", chain(&error));
                     tokio::select! {
                         () = stop.cancelled() => {}
@@ -122,15 +165,26 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     /// Lets what runs come to its end, unless it is to hurry. Nothing new begins.
     pub async fn drain(&mut self, hurry: &CancellationToken) {
-        while !self.executors.is_idle() {
+        while !self.is_idle() {
             tokio::select! {
                 () = hurry.cancelled() => return,
+                () = self.adopters.errand_ended() => {}
                 heard = self.executors.next_event() => self.heard.push_back(heard),
             }
             if let Err(error) = self.harvest().await {
                 tracing::error!("what became of a task cannot be stored: {}", chain(&error));
             }
         }
+    }
+
+    /// Whether nothing runs, neither tasks nor what else executors do.
+    pub fn is_idle(&self) -> bool {
+        self.executors.is_idle() && !self.adopters.has_errands()
+    }
+
+    /// Where it stands: to be asked by others while it works.
+    pub fn standing(&self) -> Arc<Standing> {
+        Arc::clone(&self.standing)
     }
 
     /// The executors.
@@ -141,9 +195,13 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Waits until there is something to do.
     async fn wait(&mut self, stop: &CancellationToken) {
         let pause = self.pause(clock::now());
+        self.standing.waits();
         tokio::select! {
             () = stop.cancelled() => {}
+            () = self.standing.asked() => self.tell_state(clock::now()),
             heard = self.executors.next_event() => self.heard.push_back(heard),
+            // There is room for the next.
+            () = self.adopters.errand_ended() => self.chores.hasten(Chore::ExecutorCallbacks, clock::now()),
             news = self.news.recv() => self.hear_or_miss(news),
             () = tokio::time::sleep(pause) => {}
         }

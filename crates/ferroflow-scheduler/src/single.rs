@@ -4,6 +4,7 @@ use ferroflow_db::task_instance::TaskInstance;
 use ferroflow_db::{Db, ScopedFutureExt as _, task_instance, task_instance_step};
 use ferroflow_model::readiness::InstanceRef;
 use ferroflow_model::state::TaskState;
+use ferroflow_python::task_instances::Occasion;
 use jiff::Timestamp;
 
 use crate::Error;
@@ -61,7 +62,9 @@ async fn make(
     };
     let weight = &run.definition.weights[reference.task.position()];
     let template = fresh(&run.definition.dag()[reference.task], weight, &origin, now);
-    let instance = &numbered(&template, reference.map_index, now);
+    let mut made = [numbered(&template, reference.map_index, now)];
+    run.ask(driver, Occasion::Created, &mut made, &[]).await?;
+    let [instance] = &made;
     db.transact(|tx| async move { task_instance::insert(tx, instance).await }.scope_boxed()).await?;
     Ok(())
 }

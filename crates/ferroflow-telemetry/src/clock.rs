@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use jiff::{Timestamp, Unit};
+use jiff::{SignedDuration, Timestamp, Unit};
 
 #[cfg(feature = "testing")]
 std::thread_local! {
@@ -32,6 +32,11 @@ pub fn now() -> Timestamp {
     exact
         .round(jiff::TimestampRound::new().smallest(Unit::Microsecond).mode(jiff::RoundMode::Floor))
         .unwrap_or(exact)
+}
+
+/// A length of time as dates are reckoned with. One that is too long for that is as long as can be.
+pub fn signed(duration: Duration) -> SignedDuration {
+    SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }
 
 /// Measures how long something takes, whatever happens to the clock on the wall.

@@ -6,4 +6,4 @@ mod logs;
 pub mod metrics;
 
 pub use chain::chain;
-pub use logs::{UnknownLevel, log_to_stderr};
+pub use logs::{LogForm, UnknownLevel, start_logging};

@@ -102,23 +102,7 @@ impl Place {
 
     /// Starts a program.
     pub fn start(&self, program: impl Into<PathBuf>, arguments: &[&str]) -> Running {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let log = self.root.path().join(format!("{number}.log"));
-        let folder = self.root.path().join(format!("{number}"));
-        fs::create_dir(&folder).expect("a folder is made");
-        let output = fs::File::create(&log).expect("a log is made");
-        let errors = output.try_clone().expect("a log has two ends");
-        let program = program.into();
-        let child = self
-            .command(&program, arguments)
-            .current_dir(&folder)
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(errors)
-            .spawn()
-            .unwrap_or_else(|error| panic!("{} is started: {error}", program.display()));
-        Running { child, log, folder }
+        Running::start(self.command(&program.into(), arguments), self.root.path())
     }
 
     /// Starts a program of the official Airflow.
@@ -164,6 +148,20 @@ impl Place {
 }
 
 impl Running {
+    /// Starts a command in a folder of its own below `root`, where its log is too.
+    pub fn start(mut command: Command, root: &Path) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let log = root.join(format!("{number}.log"));
+        let folder = root.join(format!("{number}"));
+        fs::create_dir(&folder).expect("a folder is made");
+        let output = fs::File::create(&log).expect("a log is made");
+        let errors = output.try_clone().expect("a log has two ends");
+        let command = command.current_dir(&folder).stdin(Stdio::null()).stdout(output).stderr(errors);
+        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?} is started: {error}"));
+        Self { child, log, folder }
+    }
+
     /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -172,6 +170,11 @@ impl Running {
     /// What it has printed.
     pub fn log(&self) -> String {
         fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
+
+    /// Asks it to end, as Ctrl-C does.
+    pub fn interrupt(&self) {
+        signal("INT", self.id());
     }
 
     /// Asks it to end.
@@ -194,6 +197,11 @@ impl Running {
         });
         assert!(ended, "it does not end\n{}", self.log());
         code.expect("it has ended").code()
+    }
+
+    /// The processes that it has started, and all that those have started, whoever their parent is now.
+    pub fn descendants(&self) -> Vec<u32> {
+        at_work_in(&self.folder).into_iter().filter(|process| *process != self.id()).collect()
     }
 
     /// Whether it has ended by itself.

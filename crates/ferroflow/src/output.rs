@@ -5,9 +5,13 @@
 //! line, so that `grep` finds whole rows.
 
 mod cell;
+mod indented;
 mod progress;
+mod terminal;
+mod text;
 mod yaml;
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
 
@@ -15,8 +19,12 @@ use clap::{Args, ValueEnum};
 use ferroflow_model::Json;
 use unicode_width::UnicodeWidthStr as _;
 
-pub(crate) use cell::Cell;
+pub(crate) use cell::{Cell, python_literal, python_repr};
+pub(crate) use indented::{indented_json, sorted};
 pub(crate) use progress::Progress;
+pub(crate) use terminal::Terminal;
+pub(crate) use text::Text;
+pub(crate) use yaml::document as yaml_document;
 
 /// The option of a command that prints a list.
 #[derive(Args, Debug)]
@@ -34,6 +42,21 @@ pub(crate) enum Format {
     Json,
     Yaml,
     Plain,
+}
+
+/// The option of a command that tells something other than a list.
+#[derive(Args, Debug)]
+pub(crate) struct AnswerArgs {
+    /// How to print: text is for people, json for scripts
+    #[arg(short, long, value_enum, default_value_t = AnswerFormat::Text)]
+    pub(crate) output: AnswerFormat,
+}
+
+/// How an answer is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnswerFormat {
+    Text,
+    Json,
 }
 
 /// Rows of named values.
@@ -62,7 +85,7 @@ impl Records {
     pub(crate) fn print(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
         match format {
             Format::Json => writeln!(out, "{}", Json::from(self.to_cell().into_json())),
-            Format::Yaml => writeln!(out, "{}", yaml::document(&self.to_cell())),
+            Format::Yaml => writeln!(out, "{}", yaml_document(&self.to_cell().into_json())),
             Format::Table | Format::Plain if self.rows.is_empty() => writeln!(out, "No data found"),
             Format::Table => self.print_table(out),
             Format::Plain => self.print_plain(out),
@@ -71,8 +94,10 @@ impl Records {
 
     /// The list as programs see it: one map per row.
     fn to_cell(&self) -> Cell {
-        let map =
-            |row: &Vec<Cell>| Cell::Map(self.columns.iter().copied().zip(row.iter().cloned()).collect());
+        let map = |row: &Vec<Cell>| {
+            let names = self.columns.iter().map(|name| Cow::Borrowed(*name));
+            Cell::Map(names.zip(row.iter().cloned()).collect())
+        };
         Cell::List(self.rows.iter().map(map).collect())
     }
 

@@ -1,9 +1,11 @@
 //! What every command that works on the database begins with: settings that are right, and a connection.
 
+use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_dagproc::{Host, Parts};
 use ferroflow_db::encoding::fernet::Fernet;
@@ -11,8 +13,9 @@ use ferroflow_db::log_template::{LogTemplate, LogTemplates};
 use ferroflow_db::schema::Creation;
 use ferroflow_db::{ConnectError, DatabaseUrl, Db, Options};
 use ferroflow_python::interpreter::{Interpreter, Places};
-use ferroflow_telemetry::metrics::{self, MetricsSettings};
-use ferroflow_telemetry::{clock, log_to_stderr};
+use ferroflow_python::{ForkServer, ForkServerOptions};
+use ferroflow_telemetry::metrics::{self, Installed, MetricsSettings, OtelSettings};
+use ferroflow_telemetry::{LogForm, clock, start_logging};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -22,40 +25,82 @@ pub(crate) struct Session {
     pub(crate) settings: Arc<Settings>,
     pub(crate) fernet: Arc<Fernet>,
     environment: Environment,
+    /// Which Python there is, once it was found: looking for it starts it.
+    interpreter: OnceLock<Interpreter>,
 }
 
 impl Session {
     /// Reads the configuration. A wrong value anywhere in it is refused here, before anything is done.
     pub(crate) fn start(environment: &Environment) -> Result<Self> {
-        Self::start_logging(environment, str::to_owned)
+        Self::start_logging(environment, str::to_owned, None)
     }
 
     /// The same, with everything that can be logged if so wished.
     pub(crate) fn start_with(environment: &Environment, verbose: bool) -> Result<Self> {
-        Self::start_logging(environment, |level| if verbose { "DEBUG" } else { level }.to_owned())
+        Self::start_to(environment, verbose, None)
+    }
+
+    /// The same, with logs that go into a file.
+    pub(crate) fn start_to(environment: &Environment, verbose: bool, file: Option<File>) -> Result<Self> {
+        Self::start_logging(environment, |level| if verbose { "DEBUG" } else { level }.to_owned(), file)
     }
 
     /// The same for a command that starts much to answer a question: without a wish for more or less, only what is
     /// wrong is told.
     pub(crate) fn start_quietly(environment: &Environment) -> Result<Self> {
-        Self::start_logging(environment, |level| if level == "INFO" { "WARNING" } else { level }.to_owned())
+        let quiet = |level: &str| if level == "INFO" { "WARNING" } else { level }.to_owned();
+        Self::start_logging(environment, quiet, None)
     }
 
-    fn start_logging(environment: &Environment, level: impl Fn(&str) -> String) -> Result<Self> {
+    /// The same for a command that tells of the configuration itself.
+    pub(crate) fn start_without_warnings(environment: &Environment) -> Result<Self> {
+        let (configuration, settings, fernet) = Self::read(environment)?;
+        let form = LogForm { is_json: settings.logging.json_logs, file: None };
+        start_logging("ERROR", form)?;
+        Ok(Self::of(configuration, settings, fernet, environment))
+    }
+
+    /// The same for a command that shows something else on the terminal: what is logged goes into a file.
+    pub(crate) fn start_with_log_file(environment: &Environment, verbose: bool, file: &Path) -> Result<Self> {
+        let file = fs_err::File::options().create(true).append(true).open(file)?.into_parts().0;
+        Self::start_to(environment, verbose, Some(file))
+    }
+
+    fn start_logging(
+        environment: &Environment,
+        level: impl Fn(&str) -> String,
+        file: Option<File>,
+    ) -> Result<Self> {
+        let (configuration, settings, fernet) = Self::read(environment)?;
+        let form = LogForm { is_json: settings.logging.json_logs, file };
+        start_logging(&level(&settings.logging.logging_level), form)?;
+        for warning in configuration.warnings() {
+            tracing::warn!("{warning}");
+        }
+        Ok(Self::of(configuration, settings, fernet, environment))
+    }
+
+    fn read(environment: &Environment) -> Result<(Configuration, Settings, Fernet)> {
         let configuration = Configuration::load(environment)?;
         let settings = Settings::load(&configuration)?;
         let keys = settings.core.fernet_key.as_ref().map_or("", |keys| keys.expose());
         let fernet = Fernet::new(keys)?;
-        log_to_stderr(&level(&settings.logging.logging_level))?;
-        for warning in configuration.warnings() {
-            tracing::warn!("{warning}");
-        }
-        Ok(Self {
+        Ok((configuration, settings, fernet))
+    }
+
+    fn of(
+        configuration: Configuration,
+        settings: Settings,
+        fernet: Fernet,
+        environment: &Environment,
+    ) -> Self {
+        Self {
             configuration,
             settings: Arc::new(settings),
             fernet: Arc::new(fernet),
             environment: environment.clone(),
-        })
+            interpreter: OnceLock::new(),
+        }
     }
 
     /// Connects to a database that exists.
@@ -90,13 +135,32 @@ impl Session {
     }
 
     /// The Python that runs user code.
-    pub(crate) fn interpreter(&self) -> Result<Interpreter> {
-        Ok(Interpreter::find(Places {
+    pub(crate) fn interpreter(&self) -> Result<&Interpreter> {
+        if let Some(found) = self.interpreter.get() {
+            return Ok(found);
+        }
+        let found = Interpreter::find(Places {
             setting: self.settings.ferroflow.python.as_deref(),
             virtual_env: self.environment.var("VIRTUAL_ENV"),
             search_path: self.environment.var("PATH"),
             airflow_home: Path::new(self.configuration.airflow_home()),
-        })?)
+        })?;
+        Ok(self.interpreter.get_or_init(|| found))
+    }
+
+    /// What the process was started with.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Where this process runs, and as whom.
+    pub(crate) fn host(&self) -> Host {
+        Host::of(&self.environment)
+    }
+
+    /// A Python process of this command's own, to ask user code.
+    pub(crate) async fn start_python(&self) -> Result<ForkServer> {
+        Ok(ForkServer::start(ForkServerOptions::new(&self.interpreter()?.path)).await?)
     }
 
     /// What parses DAG files, on this database and host.
@@ -106,15 +170,15 @@ impl Session {
             environment: self.environment.clone(),
             settings: Arc::clone(&self.settings),
             fernet: Arc::clone(&self.fernet),
-            python: self.interpreter()?.path,
-            host: Host::of(&self.environment),
+            python: self.interpreter()?.path.clone(),
+            host: self.host(),
         })
     }
 
-    /// Sends metrics from now on, if the configuration says so.
-    pub(crate) fn send_metrics(&self) -> Result<()> {
+    /// Sends metrics from now on, if the configuration says so, and keeps them for Prometheus if they are shown.
+    pub(crate) fn send_metrics(&self, is_shown: bool) -> Result<Installed> {
         let from = &self.settings.metrics;
-        Ok(metrics::install(MetricsSettings {
+        let settings = MetricsSettings {
             statsd_on: from.statsd_on,
             host: from.statsd_host.clone(),
             port: from.statsd_port,
@@ -131,7 +195,40 @@ impl Session {
             stat_name_handler: from.stat_name_handler.clone(),
             custom_client: from.statsd_custom_client_path.clone(),
             otel_on: from.otel_on,
-        })?)
+            otel: self.otel_settings()?,
+        };
+        Ok(metrics::install(settings, is_shown)?)
+    }
+
+    /// Standard environment variables go before `[metrics]`, as in Airflow.
+    fn otel_settings(&self) -> Result<OtelSettings> {
+        let from = &self.settings.metrics;
+        if !from.otel_on {
+            return Ok(OtelSettings::default());
+        }
+        let set = |name: &str| self.environment.var(name).filter(|text| !text.is_empty()).map(str::to_owned);
+        let either = |name: &str, other: &str| set(name).or_else(|| set(other));
+        let interval = match set("OTEL_METRIC_EXPORT_INTERVAL") {
+            None => from.otel_interval_milliseconds,
+            Some(text) => {
+                let milliseconds: Option<f64> = text.trim().parse().ok();
+                let interval = milliseconds.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
+                Some(interval.with_context(|| {
+                    format!("OTEL_METRIC_EXPORT_INTERVAL: {text:?} is not a number of milliseconds")
+                })?)
+            }
+        };
+        Ok(OtelSettings {
+            prefix: from.otel_prefix.clone(),
+            host: from.otel_host.clone(),
+            port: from.otel_port,
+            is_secure: from.otel_ssl_active.unwrap_or(false),
+            interval,
+            service: set("OTEL_SERVICE_NAME").or_else(|| from.otel_service.clone()),
+            base_endpoint: set("OTEL_EXPORTER_OTLP_ENDPOINT"),
+            metrics_endpoint: set("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"),
+            protocol: either("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"),
+        })
     }
 
     /// What a new database is made with.
@@ -159,13 +256,17 @@ impl Session {
     }
 }
 
-/// Cancels `stop` at Ctrl-C or SIGTERM. SIGUSR2, which makes official components tell what they do, is ignored.
+/// Cancels `stop` at Ctrl-C or SIGTERM. SIGUSR2, which makes a scheduler tell what it does, is ignored.
 pub(crate) fn stop_on_signals(stop: &CancellationToken) -> Result<()> {
-    stop_and_hurry_on_signals(stop, &CancellationToken::new())
+    stop_and_hurry_on_signals(stop, &CancellationToken::new(), || {})
 }
 
-/// The same, and cancels `hurry` when that is said once more.
-pub(crate) fn stop_and_hurry_on_signals(stop: &CancellationToken, hurry: &CancellationToken) -> Result<()> {
+/// The same; cancels `hurry` when that is said once more, and tells on SIGUSR2.
+pub(crate) fn stop_and_hurry_on_signals(
+    stop: &CancellationToken,
+    hurry: &CancellationToken,
+    tell: impl Fn() + Send + 'static,
+) -> Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut debug = signal(SignalKind::user_defined2())?;
     let (stop, hurry) = (stop.clone(), hurry.clone());
@@ -175,7 +276,7 @@ pub(crate) fn stop_and_hurry_on_signals(stop: &CancellationToken, hurry: &Cancel
                 tokio::select! {
                     _ = interrupt.recv() => break,
                     _ = terminate.recv() => break,
-                    _ = debug.recv() => {}
+                    _ = debug.recv() => tell(),
                 }
             }
             tracing::info!("stopping");

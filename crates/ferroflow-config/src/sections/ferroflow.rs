@@ -16,12 +16,16 @@ section! {
         python: Option<PathBuf> = Maybe(Path),
         /// How long a custom timetable may take for an answer.
         timetable_timeout: Duration = Seconds,
+        /// How long weight rules, `task_instance_mutation_hook` and listeners may take for what they are asked.
+        user_code_timeout: Duration = Seconds,
         /// In MiB in the configuration, 0 for no limit: what a process that parses a DAG file may use. Bytes here.
         parsing_memory_limit: Option<u64> = Mebibytes,
         /// How long a DAG bundle may take to be initialized or refreshed.
         bundle_timeout: Duration = Seconds,
         /// How many DAG files are kept imported, for tasks to be forked from; 0 to have each task import its file.
         task_templates: u32 = at_least(0),
+        /// How many tasks of a file that is kept imported one process runs, one after the other.
+        tasks_per_process: u32 = at_least(1),
     }
 }
 

@@ -24,7 +24,7 @@ use jiff::Timestamp;
 
 pub use ferroflow_db::import_error::ImportError;
 pub use prepare::RefusedDag;
-pub use settings::StoreSettings;
+pub use settings::{StoreSettings, leaves_permissions_out};
 pub use timetables::{Description, TimetableFailure, Timetables};
 
 use fits::Columns;

@@ -56,7 +56,7 @@ impl StoreSettings {
 }
 
 /// Whether permissions of single DAGs are rows, which only Python code of that auth manager can write.
-fn leaves_permissions_out(auth_manager: &str) -> bool {
+pub fn leaves_permissions_out(auth_manager: &str) -> bool {
     auth_manager.contains("FabAuthManager")
 }
 

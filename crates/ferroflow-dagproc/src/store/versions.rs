@@ -7,7 +7,7 @@ use ferroflow_model::stored_dag::{
     LatestVersion, NewContent, Reused, StoredForm, VersionChange, changed_paths, decide, reuse,
     stored_deadline_ids,
 };
-use jiff::SignedDuration;
+use ferroflow_telemetry::clock::signed;
 use uuid::Uuid;
 
 use super::StoredDag;
@@ -83,8 +83,7 @@ fn decide_change(
         bundle_version: job.file.bundle_version.as_deref(),
         version_data: version_data.as_ref(),
     };
-    let interval = job.settings.min_serialized_dag_update_interval;
-    let interval = SignedDuration::try_from(interval).unwrap_or(SignedDuration::MAX);
+    let interval = signed(job.settings.min_serialized_dag_update_interval);
     decide(latest.as_ref(), &new, interval, job.now)
 }
 

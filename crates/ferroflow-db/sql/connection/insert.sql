@@ -1,4 +1,4 @@
 INSERT INTO connection (
-    conn_id, conn_type, description, host, {name:schema}, login, port, team_name,
+    conn_type, description, host, {name:schema}, login, port, team_name, conn_id,
     is_encrypted, is_extra_encrypted, password, extra
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

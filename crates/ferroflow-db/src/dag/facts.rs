@@ -111,12 +111,6 @@ pub async fn recount_active(tx: &mut Tx, dag_id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Lets a DAG have no more runs but those that somebody asks for.
-pub async fn pause(tx: &mut Tx, dag_id: &str) -> Result<(), Error> {
-    tx.execute(sql!("dag/pause"), binds![true, dag_id, false]).await?;
-    Ok(())
-}
-
 /// When the next run is due after a time: one that a schedule makes, or a queued one that may not start before.
 pub async fn next_due(tx: &mut Tx, after: Timestamp) -> Result<Option<Timestamp>, Error> {
     let made = tx.fetch_optional(sql!("dag/next_due"), binds![after]).await?;

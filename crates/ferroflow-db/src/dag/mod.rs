@@ -1,8 +1,10 @@
 //! `dag`: what is known of each DAG short of its serialized form, and when it runs next.
 
+pub mod deletion;
 pub mod facts;
 pub mod listing;
 mod parsed;
+pub mod pausing;
 mod staleness;
 
 use jiff::Timestamp;

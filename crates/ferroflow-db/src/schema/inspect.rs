@@ -55,7 +55,7 @@ pub(super) async fn state(tx: &mut Tx) -> Result<State, Error> {
 }
 
 /// The tables of the schema that new tables go to. Ferroflow's own are not counted.
-pub(super) async fn table_names(tx: &mut Tx) -> Result<Vec<String>, Error> {
+pub(crate) async fn table_names(tx: &mut Tx) -> Result<Vec<String>, Error> {
     let rows = match tx.dialect() {
         Dialect::Postgres => {
             let row = tx.fetch_optional(sql!("schema/current_postgres"), Vec::new()).await?;

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use scoped_futures::ScopedFutureExt as _;
 
 pub use inspect::State;
+pub(crate) use inspect::table_names as tables;
 pub use refusal::Refusal;
 
 use crate::bind::binds;

@@ -5,6 +5,7 @@ pub mod orphans;
 pub mod overdue;
 pub mod pulse;
 pub mod queueing;
+pub mod reshape;
 pub mod siblings;
 
 use ferroflow_model::extended_json;

@@ -102,7 +102,7 @@ fn handed_out(row: &Row) -> Result<HandedOut, Error> {
 }
 
 /// What a row with the columns of its key is of.
-pub(super) fn key(row: &Row) -> Result<TaskInstanceKey, Error> {
+pub(crate) fn key(row: &Row) -> Result<TaskInstanceKey, Error> {
     Ok(TaskInstanceKey {
         dag_id: row.get("dag_id")?,
         run_id: row.get("run_id")?,

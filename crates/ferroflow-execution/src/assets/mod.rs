@@ -2,8 +2,11 @@
 
 mod events;
 mod lookup;
+mod mapped;
+mod mappings;
 mod register;
 
 pub use events::AssetEvents;
 pub(crate) use lookup::{active, named};
+pub use mappings::Mappings;
 pub use register::{Change, Source, register};

@@ -7,14 +7,13 @@ use ferroflow_db::asset_registration::{self, Consumers, Listener, NewEvent};
 use ferroflow_db::audit_log::{self, AuditEntry};
 use ferroflow_db::news::{self, News};
 use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_db::{Error, Json, Tx, asset_alias, asset_dag_run_queue, serialized_dag};
+use ferroflow_db::{Error, Json, Tx, asset_alias, asset_dag_run_queue};
 use ferroflow_model::asset::AssetAlias;
-use ferroflow_model::timetable::Timetable;
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::mapped::{Mapped, Untold, mapped};
+use super::mappings::Mappings;
 use crate::Rules;
 
 /// A change of an asset.
@@ -52,7 +51,16 @@ pub struct Source<'a> {
 }
 
 /// Writes the event of a change and tells every DAG that waits for the asset and is not paused. Returns the event.
-pub async fn register(tx: &mut Tx, rules: &Rules, change: &Change<'_>, now: Timestamp) -> Result<i64, Error> {
+///
+/// Python may have to be asked first how a key is mapped. So, before the transaction ends, `mappings` have to be asked
+/// whether they [are known](Mappings::are_known): once for all changes, so that Python is asked about all at once.
+pub async fn register(
+    tx: &mut Tx,
+    rules: &Rules,
+    change: &Change<'_>,
+    mappings: &Mappings,
+    now: Timestamp,
+) -> Result<i64, Error> {
     let mut alias_ids = Vec::with_capacity(change.aliases.len());
     for name in change.aliases {
         // An alias that nobody has declared has no group.
@@ -81,7 +89,8 @@ pub async fn register(tx: &mut Tx, rules: &Rules, change: &Change<'_>, now: Time
     }
     let (partitioned, others): (Vec<Listener>, Vec<Listener>) =
         listeners.into_iter().partition(|listener| listener.is_partitioned);
-    tell_partitioned(tx, rules, change, event_id, &partitioned, now).await?;
+    let told = PartitionsOf { rules, change, event_id, mappings };
+    told.tell(tx, &partitioned, now).await?;
     if change.partition_key.is_none() {
         for listener in &others {
             asset_dag_run_queue::add(tx, change.asset_id, &listener.dag_id, now).await?;
@@ -115,102 +124,57 @@ fn may_see(listener: &Listener, source_team: Option<&str>, consumers: Option<&Co
     takes && is_shown
 }
 
-/// A DAG whose runs stand for partitions is told for each of its partitions that the partition of the asset is for.
-async fn tell_partitioned(
-    tx: &mut Tx,
-    rules: &Rules,
-    change: &Change<'_>,
+/// What DAGs whose runs stand for partitions are told of.
+struct PartitionsOf<'a> {
+    rules: &'a Rules,
+    change: &'a Change<'a>,
     event_id: i64,
-    listeners: &[Listener],
-    now: Timestamp,
-) -> Result<(), Error> {
-    if listeners.is_empty() {
-        return Ok(());
-    }
-    let Some(source_key) = change.partition_key.filter(|key| !key.is_empty()) else {
-        let dags: Vec<&str> = listeners.iter().map(|listener| listener.dag_id.as_str()).collect();
-        let extra = format!(
-            "DAGs whose runs stand for partitions wait for this asset, and its change has no partition key \
-             (listening_dags={dags:?}, asset_id={})",
-            change.asset_id
-        );
-        return note(tx, change, "missing partition key", extra, now).await;
-    };
-    for listener in listeners {
-        let mapped = match mapped(tx, rules, change, source_key, &listener.dag_id).await? {
-            Ok(mapped) => mapped,
-            Err((event, extra)) => {
-                note(tx, change, event, extra, now).await?;
-                continue;
-            }
+    mappings: &'a Mappings,
+}
+
+impl PartitionsOf<'_> {
+    /// Each DAG is told for each of its partitions that the partition of the asset is for.
+    async fn tell(&self, tx: &mut Tx, listeners: &[Listener], now: Timestamp) -> Result<(), Error> {
+        let change = self.change;
+        if listeners.is_empty() {
+            return Ok(());
+        }
+        let Some(source_key) = change.partition_key.filter(|key| !key.is_empty()) else {
+            let dags: Vec<&str> = listeners.iter().map(|listener| listener.dag_id.as_str()).collect();
+            let extra = format!(
+                "DAGs whose runs stand for partitions wait for this asset, and its change has no partition key \
+                 (listening_dags={dags:?}, asset_id={})",
+                change.asset_id
+            );
+            return note(tx, change, "missing partition key", extra, now).await;
         };
+        for listener in listeners {
+            match mapped(tx, self.rules, change, self.mappings, source_key, &listener.dag_id).await? {
+                Ok(mapped) => self.arrive(tx, source_key, &listener.dag_id, &mapped, now).await?,
+                Err(Untold::Failed { event, extra }) => note(tx, change, event, extra, now).await?,
+                Err(Untold::NotAsked) => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn arrive(
+        &self,
+        tx: &mut Tx,
+        source_key: &str,
+        dag_id: &str,
+        mapped: &Mapped,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let asset_id = self.change.asset_id;
         for target_key in &mapped.keys {
-            let partition =
-                partition(tx, change.asset_id, &listener.dag_id, target_key, &mapped, now).await?;
-            let arrival = Arrival {
-                asset_id: change.asset_id,
-                event_id,
-                source_key,
-                target_dag_id: &listener.dag_id,
-                target_key,
-            };
+            let partition = partition(tx, asset_id, dag_id, target_key, mapped, now).await?;
+            let arrival =
+                Arrival { asset_id, event_id: self.event_id, source_key, target_dag_id: dag_id, target_key };
             asset_partition_dag_run::note_arrival(tx, partition, &arrival, now).await?;
         }
+        Ok(())
     }
-    Ok(())
-}
-
-/// What a partition of the asset is to a DAG.
-struct Mapped {
-    keys: Vec<String>,
-    date: Option<Timestamp>,
-    fingerprint: Json,
-}
-
-/// The event and the text for the audit log, where a DAG cannot be told.
-type Untold = (&'static str, String);
-
-async fn mapped(
-    tx: &mut Tx,
-    rules: &Rules,
-    change: &Change<'_>,
-    source_key: &str,
-    dag_id: &str,
-) -> Result<Result<Mapped, Untold>, Error> {
-    let about = format!(
-        "partition_key '{source_key}' of asset (name='{}', uri='{}') for DAG '{dag_id}'",
-        change.name, change.uri
-    );
-    let failed = |why: &dyn std::fmt::Display| {
-        tracing::error!("{about} cannot be mapped: {why}");
-        ("failed to map partition_key", format!("{about} cannot be mapped: {why}"))
-    };
-    let Some(stored) = serialized_dag::latest(tx, dag_id).await? else {
-        return Ok(Err(failed(&"the DAG is not stored")));
-    };
-    let timetable = match timetable_of(&stored.data) {
-        Ok(Timetable::PartitionedAsset(timetable)) => timetable,
-        Ok(_) => return Ok(Err(failed(&"the schedule of the DAG does not wait for partitions"))),
-        Err(problem) => return Ok(Err(failed(&problem))),
-    };
-    let mapper = timetable.mapper(change.name, change.uri);
-    let keys = match mapper.to_downstream(source_key) {
-        Ok(keys) => keys,
-        Err(problem) => return Ok(Err(failed(&problem))),
-    };
-    let most = mapper.max_downstream_keys.unwrap_or(rules.max_downstream_keys);
-    if keys.len() > usize::try_from(most).unwrap_or(usize::MAX) {
-        let source = if mapper.max_downstream_keys.is_some() {
-            format!("max_downstream_keys={most}")
-        } else {
-            format!("[scheduler] partition_mapper_max_downstream_keys={most}")
-        };
-        let extra = format!("{about} is for {} partitions, more than {source}; no run is queued", keys.len());
-        return Ok(Err(("partition fan-out exceeded", extra)));
-    }
-    let carries = mapper.carries_partition_date().unwrap_or(false);
-    let fingerprint = Json::from(timetable.rollup_fingerprint());
-    Ok(Ok(Mapped { keys, date: change.partition_date.filter(|_| carries), fingerprint }))
 }
 
 /// The row of a partition that has no run yet: the one that is there, or a new one.
@@ -240,22 +204,6 @@ async fn partition(
         _ => {}
     }
     Ok(waiting.id)
-}
-
-/// The timetable of a serialized DAG. The rest, which may be large, is passed over.
-fn timetable_of(document: &Json) -> Result<Timetable, String> {
-    #[derive(Deserialize)]
-    struct Document<'d> {
-        #[serde(borrow)]
-        dag: Inside<'d>,
-    }
-    #[derive(Deserialize)]
-    struct Inside<'d> {
-        #[serde(borrow)]
-        timetable: &'d RawValue,
-    }
-    let document: Document<'_> = serde_json::from_str(document.text()).map_err(|error| error.to_string())?;
-    Timetable::decode(document.dag.timetable.get()).map_err(|problems| problems.to_string())
 }
 
 async fn note(

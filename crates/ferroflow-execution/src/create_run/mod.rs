@@ -1,6 +1,10 @@
 //! A run comes into being, and with it the first instance of each of its tasks.
 
+mod deadlines;
+mod shape;
 mod trace;
+
+use std::collections::BTreeMap;
 
 use ferroflow_db::encoding::executor_config::ExecutorConfig;
 use ferroflow_db::task_instance::{TaskInstance, TaskInstanceKey};
@@ -11,10 +15,14 @@ use ferroflow_model::state::{RunState, RunType, TriggeredBy};
 use ferroflow_model::timetable::DataInterval;
 use ferroflow_model::weight::{Weight, weights};
 use ferroflow_model::{extended_json, id};
+use ferroflow_python::task_instances::{InstanceRuleError, InstanceRules, Occasion};
+use ferroflow_python::timetables::RunToBe;
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+pub use deadlines::{OfRun, PlannedDeadlines, plan_deadlines};
+pub use shape::{About, has_say, shape, shape_all};
 pub use trace::run_carrier;
 
 /// Why a run was not made.
@@ -88,38 +96,15 @@ pub struct CreatedRun {
     pub id: i64,
     /// How many task instances it has.
     pub instances: usize,
+    /// How many of them are of each kind of operator.
+    pub operators: Vec<(String, usize)>,
 }
 
-/// Makes a run and all of its first task instances. What it was given has been checked against the parameters of the
-/// DAG before; so has its name against what the configuration allows.
-///
-/// A run of that name, or of that logical date, that is there already is refused ([`Error::RunExists`]).
-pub async fn create(
-    tx: &mut Tx,
-    dag: &Dag,
-    version: &DagVersionRef,
-    run: &NewRun,
-    now: Timestamp,
-) -> Result<CreatedRun, Error> {
-    let there = dag_run::find_either(tx, &run.dag_id, &run.run_id, run.logical_date).await?;
-    if let Some(there) = there {
-        return Err(Error::RunExists { dag_id: run.dag_id.clone(), run_id: there });
-    }
-    let conf = run.conf.clone().unwrap_or_default();
-    let carrier = run_carrier(&conf, rand::random());
-    let id = dag_run::insert(tx, &run_row(run, version, conf, carrier.clone()), now).await?;
-    if let Some(note) = &run.note {
-        dag_run_note::insert(tx, id, None, note, now).await?;
-    }
-    let instances = instances(dag, version, run, &carrier, now);
-    task_instance::insert_many(tx, &instances).await?;
-    Ok(CreatedRun { id, instances: instances.len() })
-}
-
-/// A run to be made together with others.
+/// A run to be made, alone or together with others.
 #[derive(Clone, Debug)]
 pub struct PlannedRun {
     row: dag_run::NewDagRun,
+    note: Option<String>,
     instances: Vec<TaskInstance>,
 }
 
@@ -129,8 +114,76 @@ impl PlannedRun {
         let conf = run.conf.clone().unwrap_or_default();
         let carrier = run_carrier(&conf, rand::random());
         let instances = instances(dag, version, run, &carrier, now);
-        Self { row: run_row(run, version, conf, carrier), instances }
+        Self { row: run_row(run, version, conf, carrier), note: run.note.clone(), instances }
     }
+
+    /// The same, as a run of a backfill.
+    #[must_use]
+    pub fn of_backfill(mut self, id: i64) -> Self {
+        self.row.backfill_id = Some(id);
+        self
+    }
+
+    /// Its name.
+    pub fn run_id(&self) -> &str {
+        &self.row.run_id
+    }
+
+    /// Whether Python has a say about any of its task instances.
+    pub fn needs_python(&self, dag: &Dag, has_hook: bool) -> bool {
+        self.instances.iter().any(|instance| has_say(dag, &instance.key.task_id, has_hook))
+    }
+
+    /// Gives its task instances the shape that user code wants for them.
+    pub async fn shape(&mut self, rules: Option<&InstanceRules>, dag: &Dag) -> Result<(), InstanceRuleError> {
+        let about = About {
+            dag,
+            version: self.row.created_dag_version_id.unwrap_or_default(),
+            run_id: &self.row.run_id,
+            new_run: Some(as_python_sees(&self.row)),
+            occasion: Occasion::Created,
+        };
+        shape(rules, &about, &mut self.instances).await
+    }
+
+    /// What user code may know of it before it is made.
+    fn to_be(&self) -> RunToBe {
+        RunToBe {
+            version: self.row.created_dag_version_id.unwrap_or_default().to_string(),
+            dag_id: self.row.dag_id.clone(),
+            run_id: self.row.run_id.clone(),
+            fields: as_python_sees(&self.row),
+        }
+    }
+}
+
+/// Makes a run and all of its first task instances, about which Python has no say. What it was given has been checked
+/// against the parameters of the DAG before; so has its name against what the configuration allows.
+///
+/// A run of that name, or of that logical date, that is there already is refused ([`Error::RunExists`]).
+pub async fn create(
+    tx: &mut Tx,
+    dag: &Dag,
+    version: &DagVersionRef,
+    run: &NewRun,
+    now: Timestamp,
+) -> Result<CreatedRun, Error> {
+    create_planned(tx, &PlannedRun::new(dag, version, run, now), now).await
+}
+
+/// The same, of a run that was planned before.
+pub async fn create_planned(tx: &mut Tx, run: &PlannedRun, now: Timestamp) -> Result<CreatedRun, Error> {
+    let PlannedRun { row, note, instances } = run;
+    let there = dag_run::find_either(tx, &row.dag_id, &row.run_id, row.logical_date).await?;
+    if let Some(there) = there {
+        return Err(Error::RunExists { dag_id: row.dag_id.clone(), run_id: there });
+    }
+    let id = dag_run::insert(tx, row, now).await?;
+    if let Some(note) = note {
+        dag_run_note::insert(tx, id, None, note, now).await?;
+    }
+    task_instance::insert_many(tx, instances).await?;
+    Ok(CreatedRun { id, instances: instances.len(), operators: operators(instances) })
 }
 
 /// Makes several runs, of different DAGs or not, with few statements. Whoever calls has made sure that there are none of
@@ -142,13 +195,21 @@ pub async fn create_many(
 ) -> Result<Vec<CreatedRun>, ferroflow_db::Error> {
     let (rows, instances): (Vec<_>, Vec<_>) = runs.into_iter().map(|run| (run.row, run.instances)).unzip();
     let ids = dag_run_creation::insert_many(tx, &rows, now).await?;
-    let counts: Vec<usize> = instances.iter().map(Vec::len).collect();
     task_instance::insert_many(tx, &instances.concat()).await?;
-    let made = rows.into_iter().zip(counts).map(|(row, instances)| {
+    let made = rows.into_iter().zip(&instances).map(|(row, instances)| {
         let id = ids.get(&(row.dag_id, row.run_id)).copied().unwrap_or_default();
-        CreatedRun { id, instances }
+        CreatedRun { id, instances: instances.len(), operators: operators(instances) }
     });
     Ok(made.collect())
+}
+
+/// How many task instances are of each kind of operator.
+pub fn operators(instances: &[TaskInstance]) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for operator in instances.iter().filter_map(|instance| instance.operator.as_deref()) {
+        *counts.entry(operator).or_default() += 1;
+    }
+    counts.into_iter().map(|(operator, count)| (operator.to_owned(), count)).collect()
 }
 
 fn run_row(
@@ -178,6 +239,29 @@ fn run_row(
         created_dag_version_id: Some(version.id),
         context_carrier,
     }
+}
+
+/// What a `DagRun` is made of.
+fn as_python_sees(row: &dag_run::NewDagRun) -> Value {
+    let time = |time: Option<Timestamp>| time.map(|time| time.to_string());
+    let interval = row.data_interval_start.zip(row.data_interval_end);
+    json!({
+        "logical_date": time(row.logical_date),
+        "run_after": time(Some(row.run_after)),
+        "start_date": time(row.start_date),
+        "conf": row.conf.value().unwrap_or_else(|_| json!({})),
+        "state": row.state.as_str(),
+        "run_type": row.run_type.as_str(),
+        "creating_job_id": row.creating_job_id,
+        "data_interval": interval.map(|(start, end)| [start.to_string(), end.to_string()]),
+        "triggered_by": row.triggered_by.map(TriggeredBy::as_str),
+        "triggering_user_name": row.triggering_user_name,
+        "backfill_id": row.backfill_id,
+        "bundle_version": row.bundle_version,
+        "partition_key": row.partition_key,
+        "partition_date": time(row.partition_date),
+        "context_carrier": row.context_carrier,
+    })
 }
 
 fn instances(
@@ -250,13 +334,12 @@ pub fn numbered(template: &TaskInstance, map_index: i32, now: Timestamp) -> Task
     TaskInstance { id: id::new_v7(now, rand::random()), key, ..template.clone() }
 }
 
-/// A class of somebody's own would have to be asked in Python, and a transaction is no place to wait for that: such
-/// tasks weigh what they say themselves.
+/// A class of somebody's own has its say when the instance is [shaped](shape()); until then the task weighs what it says
+/// itself.
 fn known(weight: &Weight, task: &Task) -> i32 {
     match weight {
         Weight::Of(weight) => *weight,
-        Weight::NeedsPython(class) => {
-            tracing::warn!(task_id = %task.task_id, class = %class, "a weight rule that needs Python is not asked");
+        Weight::NeedsPython(_) => {
             let nearest = if task.priority_weight < 0 { i32::MIN } else { i32::MAX };
             i32::try_from(task.priority_weight).unwrap_or(nearest)
         }

@@ -23,7 +23,7 @@ pub(super) enum Attempt<T> {
     Done(T),
     /// It is not to be done. Nothing was written.
     Refused(Refusal),
-    /// The instance has left the state in which it was seen. Nothing was written.
+    /// The instance has left the state in which it was seen, or something had to be asked first. Nothing was written.
     Raced,
 }
 
@@ -39,7 +39,7 @@ pub(super) async fn until_done<'a, T>(
         match attempt().await? {
             Attempt::Done(done) => return Ok(done),
             Attempt::Refused(refusal) => return Err(refusal),
-            Attempt::Raced => tracing::debug!(operation, "somebody else was faster"),
+            Attempt::Raced => tracing::debug!(operation, "it is looked at again"),
         }
     }
     Err(Error::Aborted(operation.to_owned()).into())

@@ -6,6 +6,7 @@ use ferroflow_db::asset_registration::{self, ActiveAsset};
 use ferroflow_db::task_instance::life::Facts;
 use ferroflow_db::{Error, Json, Tx, asset};
 use ferroflow_model::asset::Asset;
+use ferroflow_model::partition_mapper::LONGEST_KEY;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,10 +14,7 @@ use serde_json::{Value, json};
 use super::model::{AssetProfile, Success};
 use super::plain::plain;
 use crate::Rules;
-use crate::assets::{Change, Source, register};
-
-/// How long a partition key may be.
-const KEY_LENGTH: usize = 250;
+use crate::assets::{Change, Mappings, Source, register};
 
 /// What a task writes, and what it noted about that.
 pub(super) struct Outlets {
@@ -74,17 +72,18 @@ impl Outlets {
         })
     }
 
-    /// Registers a change of each asset, or one for each thing that was noted about it. Assets that are not in use
-    /// are passed over.
+    /// Registers a change of each asset, or one for each thing that was noted about it, and says how many. Assets that
+    /// are not in use are passed over.
     pub(super) async fn register(
         &self,
         tx: &mut Tx,
-        rules: &Rules,
+        (rules, mappings): (&Rules, &Mappings),
         facts: &Facts,
         now: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<usize, Error> {
+        let mut changes = 0;
         for asset in self.active(tx).await? {
-            self.register_asset(tx, rules, facts, &asset, now).await?;
+            changes += self.register_asset(tx, (rules, mappings), facts, &asset, now).await?;
         }
         for ((key, asset_extra, extra), aliases) in self.grouped_by_alias() {
             let asset_id = match asset_registration::asset_id(tx, &key.name, &key.uri).await? {
@@ -99,9 +98,11 @@ impl Outlets {
                 extra: &extra,
                 ..of_run(facts)
             };
-            register(tx, rules, &change, now).await?;
+            register(tx, rules, &change, mappings, now).await?;
+            changes += 1;
         }
-        Ok(())
+        mappings.are_known()?;
+        Ok(changes)
     }
 
     /// The assets in use, each as often as the task names it.
@@ -138,11 +139,11 @@ impl Outlets {
     async fn register_asset(
         &self,
         tx: &mut Tx,
-        rules: &Rules,
+        (rules, mappings): (&Rules, &Mappings),
         facts: &Facts,
         asset: &ActiveAsset,
         now: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<usize, Error> {
         let none = BTreeSet::new();
         let change = Change {
             asset_id: asset.id,
@@ -155,19 +156,20 @@ impl Outlets {
             let key = &event.dest_asset_key;
             event.source_alias_name.is_none() && key.name == asset.name && key.uri == asset.uri
         };
-        let mut events = self.events.iter().filter(is_about).peekable();
-        if events.peek().is_none() {
-            register(tx, rules, &change, now).await?;
+        let events: Vec<&OutletEvent> = self.events.iter().filter(is_about).collect();
+        if events.is_empty() {
+            register(tx, rules, &change, mappings, now).await?;
+            return Ok(1);
         }
-        for event in events {
+        for event in &events {
             let own = event.partition_key.as_deref();
             let partition_key = own.or(change.partition_key);
             // The date of the run is that of its own partition.
             let partition_date = change.partition_date.filter(|_| partition_key == change.partition_key);
             let change = Change { extra: &event.extra, partition_key, partition_date, ..change };
-            register(tx, rules, &change, now).await?;
+            register(tx, rules, &change, mappings, now).await?;
         }
-        Ok(())
+        Ok(events.len())
     }
 
     /// What was noted through aliases, once for all aliases that say the same of an asset, in the order in which it
@@ -235,9 +237,9 @@ fn check_key(key: &str) -> Result<(), NoOutlets> {
             format!("partition_key in outlet event must not be empty or whitespace-only; got '{shown}'.");
         return Err(NoOutlets::PartitionKey(message));
     }
-    if length > KEY_LENGTH {
+    if length > LONGEST_KEY {
         let message =
-            format!("partition_key in outlet event must be at most {KEY_LENGTH} characters; got {length}.");
+            format!("partition_key in outlet event must be at most {LONGEST_KEY} characters; got {length}.");
         return Err(NoOutlets::PartitionKey(message));
     }
     Ok(())

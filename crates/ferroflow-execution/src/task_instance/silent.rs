@@ -88,7 +88,8 @@ pub(super) async fn give_up(
         return Ok(Attempt::Raced);
     }
     let message = message(&facts, from, reason);
-    tracing::warn!(%id, "{message}");
+    let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &facts.key;
+    tracing::warn!(%id, dag_id, run_id, task_id, map_index, try_number = facts.try_number, "{message}");
     note_end(tx, &facts, task, outcome, &message, now).await?;
     if let (Some(told_as), Some(task)) = (outcome.told_as(), task) {
         let is_restarted = matches!(outcome, Outcome::Restarted { .. });
@@ -252,11 +253,15 @@ pub(super) async fn request(
     };
     let context = DagRun::of(facts.run.clone(), events, facts.note.clone(), None)
         .map(|dag_run| RunContext::of_callback(dag_run, facts.max_tries));
-    let context = match context.map(|context| serde_json::to_value(&context)) {
+    let mut context = match context.map(|context| serde_json::to_value(&context)) {
         Ok(Ok(context)) => context,
         Ok(Err(problem)) => return Ok(untold(id, &problem)),
         Err(refusal) => return Ok(untold(id, &refusal)),
     };
+    // Here Airflow writes what there is none of, too; a task that starts is told only what there is.
+    for none in ["next_method", "next_kwargs", "start_date"] {
+        context[none] = Value::Null;
+    }
     // A run that is not tied to a version of its bundle has its callbacks run by the newest files, as its tasks are.
     let is_tied = facts.run.bundle_version.is_some();
     let bundle_version = facts.version_bundle_version.as_ref().filter(|_| is_tied);

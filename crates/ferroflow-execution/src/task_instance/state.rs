@@ -7,6 +7,7 @@ use ferroflow_db::{
 use ferroflow_model::id;
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::clock;
+use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
@@ -16,6 +17,7 @@ use super::fail_fast::stop_the_rest;
 use super::model::{Ended, Retry, StateUpdate, Success};
 use super::outlets::{NoOutlets, Outlets};
 use super::waiting::{await_input, defer, reschedule};
+use crate::assets::Mappings;
 use crate::{Refusal, Service};
 
 /// What came of a state that was told.
@@ -27,16 +29,36 @@ pub enum StateSet {
     AlreadyThere,
 }
 
+/// What a transaction has written, and what is to be told of it once it is committed.
+struct Written {
+    set: StateSet,
+    /// How many changes of assets there were,
+    asset_updates: usize,
+    /// and whose, if there are teams.
+    team_name: Option<String>,
+}
+
+impl From<StateSet> for Written {
+    fn from(set: StateSet) -> Self {
+        Self { set, asset_updates: 0, team_name: None }
+    }
+}
+
 /// How many characters of a reason are kept.
 const REASON_LENGTH: usize = 500;
 
 impl Service {
     /// A running task instance tells what became of it. Telling the same again is no error.
     pub async fn set_state(&self, id: Uuid, update: &StateUpdate) -> Result<StateSet, Refusal> {
+        let mappings = &Mappings::default();
         let told = until_done("task_instance/finish", || {
             Box::pin(async move {
                 let now = clock::now();
-                match self.db.transact(|tx| self.tell(tx, id, update, now).scope_boxed()).await {
+                match self.db.transact(|tx| self.tell(tx, id, update, mappings, now).scope_boxed()).await {
+                    Err(Error::Unasked(_)) => {
+                        mappings.ask(self.timetables.as_deref()).await;
+                        Ok(Attempt::Raced)
+                    }
                     Err(error) if error.is_about_data() => Err(rejected(&error)),
                     // What cannot be written at all is a failure, as in Airflow: nobody could ever tell it.
                     Err(error @ (Error::Query { .. } | Error::Column { .. })) if !error.is_transient() => {
@@ -47,7 +69,11 @@ impl Service {
                 }
             })
         });
-        told.await
+        let Written { set, asset_updates, team_name } = told.await?;
+        if asset_updates > 0 {
+            runs::assets_updated(asset_updates, team_name.as_deref());
+        }
+        Ok(set)
     }
 
     async fn tell(
@@ -55,19 +81,27 @@ impl Service {
         tx: &mut Tx,
         id: Uuid,
         update: &StateUpdate,
+        mappings: &Mappings,
         now: Timestamp,
-    ) -> Result<Attempt<StateSet>, Error> {
+    ) -> Result<Attempt<Written>, Error> {
         let Some(facts) = life::facts(tx, id).await? else { return Ok(Attempt::Refused(not_found())) };
         if facts.state == Some(update.state()) {
-            return Ok(Attempt::Done(StateSet::AlreadyThere));
+            return Ok(Attempt::Done(StateSet::AlreadyThere.into()));
         }
         if facts.state != Some(TaskState::Running) {
             let message = "TI was not in the running state so it cannot be updated";
             return Ok(Attempt::Refused(invalid_state(message, facts.state)));
         }
+        let team_name = facts.team_name.as_deref().filter(|_| self.rules.multi_team);
+        let mut asset_updates = 0;
         let written = match update {
             StateUpdate::Success(success) => match Outlets::of(success) {
-                Ok(outlets) => self.succeed(tx, id, &facts, success, &outlets, now).await?,
+                Ok(outlets) => {
+                    let outlets = (&outlets, mappings);
+                    let changes = self.succeed(tx, id, &facts, success, outlets, now).await?;
+                    asset_updates = changes.unwrap_or(0);
+                    changes.map(|_| TaskState::Success)
+                }
                 Err(NoOutlets::PartitionKey(message)) => {
                     return Ok(Attempt::Refused(Refusal::api(422, "invalid_partition_key", message)));
                 }
@@ -87,10 +121,7 @@ impl Service {
             | StateUpdate::Removed(ended)
             | StateUpdate::UpstreamFailed(ended) => end(tx, id, &facts, update.state(), ended, now).await?,
             StateUpdate::UpForRetry(retry) => try_again(tx, id, &facts, retry, now).await?,
-            StateUpdate::Deferred(deferral) => {
-                let team_name = facts.team_name.as_deref().filter(|_| self.rules.multi_team);
-                defer(tx, id, deferral, team_name, now).await?
-            }
+            StateUpdate::Deferred(deferral) => defer(tx, id, deferral, team_name, now).await?,
             StateUpdate::UpForReschedule(wish) => reschedule(tx, id, &facts, wish, now).await?,
             StateUpdate::AwaitingInput(wait) => await_input(tx, id, wait, now).await?,
             StateUpdate::Scheduled | StateUpdate::Queued | StateUpdate::Restarting => {
@@ -99,36 +130,38 @@ impl Service {
         };
         let Some(state) = written else { return Ok(Attempt::Raced) };
         note_event(tx, &facts, state.as_str(), facts.hostname.as_deref(), now).await?;
-        Ok(Attempt::Done(StateSet::Changed))
+        let team_name = team_name.map(str::to_owned);
+        Ok(Attempt::Done(Written { set: StateSet::Changed, asset_updates, team_name }))
     }
 
+    /// Says how many changes of assets come with it.
     async fn succeed(
         &self,
         tx: &mut Tx,
         id: Uuid,
         facts: &Facts,
         success: &Success,
-        outlets: &Outlets,
+        (outlets, mappings): (&Outlets, &Mappings),
         now: Timestamp,
-    ) -> Result<Option<TaskState>, Error> {
+    ) -> Result<Option<usize>, Error> {
         let states = (TaskState::Running, TaskState::Success);
         let ended = End::of(facts.start_date, success.end_date);
         let name = success.rendered_map_index.as_deref();
         if !life::finish(tx, id, states, ended, name, now).await? {
             return Ok(None);
         }
-        outlets.register(tx, &self.rules, facts, now).await?;
+        let changes = outlets.register(tx, (&self.rules, mappings), facts, now).await?;
         if self.rules.clear_state_on_success {
             task_state_store::clear(tx, &facts.key).await?;
         }
-        Ok(Some(TaskState::Success))
+        Ok(Some(changes))
     }
 
-    async fn fail_instead(&self, tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<Attempt<StateSet>, Error> {
+    async fn fail_instead(&self, tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<Attempt<Written>, Error> {
         let Some(facts) = life::facts(tx, id).await? else { return Ok(Attempt::Refused(not_found())) };
         let Some(state) = fail(tx, id, &facts, now).await? else { return Ok(Attempt::Raced) };
         note_event(tx, &facts, state.as_str(), facts.hostname.as_deref(), now).await?;
-        Ok(Attempt::Done(StateSet::Changed))
+        Ok(Attempt::Done(StateSet::Changed.into()))
     }
 }
 

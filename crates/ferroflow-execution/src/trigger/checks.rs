@@ -2,16 +2,13 @@
 
 use ferroflow_db::{Json, dag};
 use ferroflow_model::dag::Dag;
+use ferroflow_model::partition_mapper::LONGEST_KEY;
 use ferroflow_model::state::RunType;
+use ferroflow_model::stored_dag::timetable_document;
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::{Known, value_error};
 use crate::Refusal;
-
-/// How long the key of a partition may be.
-const LONGEST_KEY: usize = 250;
 
 /// The DAG's row, unless it is stale or its file is broken.
 pub(crate) fn may_run(dag_id: &str, row: Option<dag::Dag>) -> Result<dag::Dag, Refusal> {
@@ -25,17 +22,17 @@ pub(crate) fn may_run(dag_id: &str, row: Option<dag::Dag>) -> Result<dag::Dag, R
     Ok(row)
 }
 
-/// Whether the DAG takes runs that tasks ask for.
-pub(super) fn run_type(row: &dag::Dag) -> Result<(), Refusal> {
+/// Whether the DAG takes runs of this type, which are called so.
+pub(super) fn run_type(row: &dag::Dag, run_type: RunType, called: &str) -> Result<(), Refusal> {
     let Some(allowed) = &row.allowed_run_types else { return Ok(()) };
     let allowed: Vec<String> = serde_json::from_str(allowed.text()).map_err(|error| Refusal::Stored {
         what: format!("allowed_run_types of DAG {:?}", row.dag_id),
         source: error.into(),
     })?;
-    if allowed.iter().any(|word| word == RunType::OperatorTriggered.as_str()) {
+    if allowed.iter().any(|word| word == run_type.as_str()) {
         return Ok(());
     }
-    let message = format!("Dag with dag_id '{}' does not allow operator-triggered runs", row.dag_id);
+    let message = format!("Dag with dag_id '{}' does not allow {called} runs", row.dag_id);
     Err(Refusal::api(400, "denied_run_type", message))
 }
 
@@ -82,22 +79,9 @@ pub(super) fn partition_key(row: &dag::Dag, dag: &Dag, key: Option<&str>) -> Res
 }
 
 /// The timetable as the DAG's document holds it.
-pub(super) fn serialized_timetable(known: &Known) -> Result<Json, Refusal> {
-    #[derive(Deserialize)]
-    struct Document<'a> {
-        #[serde(borrow)]
-        dag: Inner<'a>,
-    }
-    #[derive(Deserialize)]
-    struct Inner<'a> {
-        #[serde(borrow)]
-        timetable: &'a RawValue,
-    }
-    let unreadable = |source: Box<dyn std::error::Error + Send + Sync>| Refusal::Stored {
+pub(crate) fn serialized_timetable(known: &Known) -> Result<Json, Refusal> {
+    timetable_document(&known.text).map_err(|error| Refusal::Stored {
         what: format!("the timetable of DAG {:?}", known.row.dag_id),
-        source,
-    };
-    let document: Document<'_> =
-        serde_json::from_str(&known.text).map_err(|error| unreadable(error.into()))?;
-    Json::from_text(document.dag.timetable.get().to_owned()).map_err(|error| unreadable(error.into()))
+        source: error.into(),
+    })
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fancy_regex::Regex;
 use ferroflow_config::Settings;
+use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
 
 use super::value_error;
@@ -27,6 +28,8 @@ pub struct RunMaking {
     pub(crate) unixname: String,
     /// Who evaluates timetables that somebody wrote in Python.
     pub(crate) timetables: Option<Arc<Timetables>>,
+    /// Weight rules and the mutation hook, which somebody wrote in Python.
+    pub(crate) rules: Option<Arc<InstanceRules>>,
 }
 
 /// `[scheduler] allowed_run_id_pattern` is no pattern.
@@ -65,7 +68,15 @@ impl RunMaking {
             rerun_with_latest_version: settings.core.rerun_with_latest_version,
             unixname,
             timetables,
+            rules: None,
         })
+    }
+
+    /// The same, with weight rules and the mutation hook. Without them, runs of DAGs with weight rules of their own are
+    /// refused.
+    #[must_use]
+    pub fn with_rules(self, rules: Arc<InstanceRules>) -> Self {
+        Self { rules: Some(rules), ..self }
     }
 
     /// Whether the configuration allows runs of this name.

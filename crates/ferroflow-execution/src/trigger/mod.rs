@@ -1,29 +1,36 @@
 //! Runs that tasks ask for.
 
+mod by_person;
 mod checks;
 mod making;
 mod params;
 
 use ferroflow_db::news::{self, News};
-use ferroflow_db::{ScopedFutureExt as _, dag, dag_run, dag_run_query, serialized_dag, task_instance};
+use ferroflow_db::serialized_dag::SerializedDag;
+use ferroflow_db::{
+    Db, ScopedFutureExt as _, Tx, dag, dag_run, dag_run_query, serialized_dag, task_instance,
+};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
+use ferroflow_model::stored_dag::needs_python;
 use ferroflow_model::timetable::DataInterval;
-use ferroflow_python::timetables::needs_python;
-use ferroflow_telemetry::clock;
+use ferroflow_telemetry::metrics::{RunTags, runs};
+use ferroflow_telemetry::{chain, clock};
 use jiff::Timestamp;
 use rmpv::Value;
 use serde_json::Map;
 use uuid::Uuid;
 
-use crate::create_run::{self, DagVersionRef, NewRun};
+use crate::create_run::{
+    self, CreatedRun, DagVersionRef, NewRun, OfRun, PlannedDeadlines, PlannedRun, plan_deadlines,
+};
 use crate::message::TriggerDagRun;
 use crate::task::TaskRequests;
 use crate::value::{NotFinite, body, error_response, to_json};
 use crate::{Answer, Refusal, Service, read};
-use ferroflow_telemetry::chain;
 
-pub(crate) use checks::may_run;
+pub use by_person::{PersonsRun, trigger};
+pub(crate) use checks::{may_run, serialized_timetable};
 pub use making::{BadRunIdPattern, RunMaking};
 pub use params::{BadParam, check_params};
 
@@ -47,11 +54,11 @@ pub struct AskedRun {
 }
 
 /// What is known of a DAG of which a run is asked for.
-struct Known {
-    row: dag::Dag,
+pub(crate) struct Known {
+    pub(crate) row: dag::Dag,
     /// Its newest version.
-    version: Uuid,
-    dag: Dag,
+    pub(crate) version: Uuid,
+    pub(crate) dag: Dag,
     text: String,
     /// Who asked for the run of the task that asks.
     user: Option<String>,
@@ -65,70 +72,13 @@ impl Service {
         asked: &AskedRun,
         caller: Uuid,
     ) -> Result<(), Refusal> {
-        let now = clock::now();
         let known = self.known(&asked.dag_id, &asked.run_id, caller).await?;
-        let run_after = asked.run_after.unwrap_or(now);
-        checks::logical_date(&known.dag, asked.logical_date)?;
-        let data_interval = match asked.logical_date {
-            Some(_) => Some(making.manual_interval(&known, run_after).await?),
-            None => None,
-        };
-        let partition_date = making.partition_date(&known, asked.partition_key.as_deref()).await?;
-        making.check_run_id(&asked.run_id)?;
-        checks::partition_key(&known.row, &known.dag, asked.partition_key.as_deref())?;
-        check_params(&known.dag.params, &asked.conf).map_err(|bad| value_error(bad.to_string()))?;
-        let is_tied = !known.dag.disable_bundle_versioning;
-        let run = NewRun {
-            dag_id: asked.dag_id.clone(),
-            run_id: asked.run_id.clone(),
+        let door = Door {
             run_type: RunType::OperatorTriggered,
-            logical_date: asked.logical_date,
-            data_interval,
-            run_after,
-            state: RunState::Queued,
-            start_date: None,
-            conf: Some(asked.conf.clone()),
             triggered_by: TriggeredBy::Operator,
-            triggering_user_name: known.user.clone(),
-            note: asked.note.clone(),
-            partition_key: asked.partition_key.clone(),
-            partition_date,
-            backfill_id: None,
-            creating_job_id: None,
-            bundle_version: known.row.bundle_version.clone().filter(|_| is_tied),
-            unixname: making.unixname.clone(),
+            user: known.user.clone(),
         };
-        self.create(&known, &run, now).await
-    }
-
-    async fn create(&self, known: &Known, run: &NewRun, now: Timestamp) -> Result<(), Refusal> {
-        let version = &DagVersionRef { id: known.version };
-        let created = self.db.transact(|tx| {
-            async move {
-                news::tell(tx, News::Queued).await?;
-                match create_run::create(tx, &known.dag, version, run, now).await {
-                    Err(create_run::Error::Db(error)) => Err(error),
-                    other => Ok(other),
-                }
-            }
-            .scope_boxed()
-        });
-        let refusal = match created.await {
-            Ok(Ok(_)) => return Ok(()),
-            Ok(Err(create_run::Error::RunExists { .. })) => return Err(already_exists(run)),
-            Ok(Err(create_run::Error::Db(error))) | Err(error) => error,
-        };
-        // Somebody else may have made it in the meantime.
-        if refusal.is_about_data() {
-            let (dag_id, run_id, date) = (run.dag_id.as_str(), run.run_id.as_str(), run.logical_date);
-            let there = self
-                .db
-                .read(|tx| async move { dag_run::find_either(tx, dag_id, run_id, date).await }.scope_boxed());
-            if there.await?.is_some() {
-                return Err(already_exists(run));
-            }
-        }
-        Err(refusal.into())
+        make(self, making, &known, asked, door).await
     }
 
     /// The DAG, if runs of it may be asked for, and no run of that name is there.
@@ -148,21 +98,162 @@ impl Service {
         });
         let (row, stored, is_there, user) = read.await?;
         let row = checks::may_run(dag_id, row)?;
-        checks::run_type(&row)?;
-        let stored = stored.ok_or_else(|| {
-            Refusal::api(
-                500,
-                "not_serialized",
-                format!("Dag id {dag_id} not found: its file has not been parsed"),
-            )
-        })?;
+        checks::run_type(&row, RunType::OperatorTriggered, "operator-triggered")?;
         if is_there {
+            // Told after what else is wrong.
+            serialized(dag_id, stored.as_ref())?;
             return Err(exists(dag_id, run_id));
         }
-        let text = stored.data.into_text();
-        let dag = decoded(dag_id, &text)?;
-        Ok(Known { row, version: stored.dag_version_id, dag, text, user })
+        Known::of(row, stored, user)
     }
+}
+
+impl Known {
+    /// A DAG whose row and newest serialized form are these.
+    pub(crate) fn of(
+        row: dag::Dag,
+        stored: Option<SerializedDag>,
+        user: Option<String>,
+    ) -> Result<Self, Refusal> {
+        let version = serialized(&row.dag_id, stored.as_ref())?.dag_version_id;
+        let text = stored.map(|stored| stored.data.into_text()).unwrap_or_default();
+        let dag = decoded(&row.dag_id, &text)?;
+        Ok(Self { row, version, dag, text, user })
+    }
+
+    /// The deadlines that a run of it gets.
+    pub(crate) async fn deadlines(&self, service: &Service) -> Result<PlannedDeadlines, Refusal> {
+        if self.dag.deadlines.is_empty() {
+            return Ok(PlannedDeadlines::default());
+        }
+        let mut planned = plan_deadlines(service, &[self.version]).await?;
+        Ok(planned.remove(&self.version).unwrap_or_default())
+    }
+}
+
+fn serialized<'a>(dag_id: &str, stored: Option<&'a SerializedDag>) -> Result<&'a SerializedDag, Refusal> {
+    stored.ok_or_else(|| {
+        let message = format!("Dag id {dag_id} not found: its file has not been parsed");
+        Refusal::api(500, "not_serialized", message)
+    })
+}
+
+/// On whose behalf a run is made, and through which door the request came.
+struct Door {
+    run_type: RunType,
+    triggered_by: TriggeredBy,
+    user: Option<String>,
+}
+
+/// Makes a run that waits to be started, if it may be made.
+async fn make(
+    service: &Service,
+    making: &RunMaking,
+    known: &Known,
+    asked: &AskedRun,
+    door: Door,
+) -> Result<(), Refusal> {
+    let now = clock::now();
+    let run_after = asked.run_after.unwrap_or(now);
+    checks::logical_date(&known.dag, asked.logical_date)?;
+    let data_interval = match asked.logical_date {
+        Some(_) => Some(making.manual_interval(known, run_after).await?),
+        None => None,
+    };
+    let partition_date = making.partition_date(known, asked.partition_key.as_deref()).await?;
+    making.check_run_id(&asked.run_id)?;
+    checks::partition_key(&known.row, &known.dag, asked.partition_key.as_deref())?;
+    check_params(&known.dag.params, &asked.conf).map_err(|bad| value_error(bad.to_string()))?;
+    let is_tied = !known.dag.disable_bundle_versioning;
+    let run = NewRun {
+        dag_id: asked.dag_id.clone(),
+        run_id: asked.run_id.clone(),
+        run_type: door.run_type,
+        logical_date: asked.logical_date,
+        data_interval,
+        run_after,
+        state: RunState::Queued,
+        start_date: None,
+        conf: Some(asked.conf.clone()),
+        triggered_by: door.triggered_by,
+        triggering_user_name: door.user,
+        note: asked.note.clone(),
+        partition_key: asked.partition_key.clone(),
+        partition_date,
+        backfill_id: None,
+        creating_job_id: None,
+        bundle_version: known.row.bundle_version.clone().filter(|_| is_tied),
+        unixname: making.unixname.clone(),
+    };
+    let mut planned = PlannedRun::new(&known.dag, &DagVersionRef { id: known.version }, &run, now);
+    let shaped = planned.shape(making.rules.as_deref(), &known.dag).await;
+    shaped.map_err(|error| value_error(chain(&error)))?;
+    let mut deadlines = known.deadlines(service).await?;
+    deadlines.ask(making.timetables.as_deref(), &planned).await;
+    create(&service.db, &run, &Parts { planned, deadlines, bundle_name: &known.row.bundle_name }, now).await
+}
+
+/// What is written of a run.
+struct Parts<'a> {
+    planned: PlannedRun,
+    deadlines: PlannedDeadlines,
+    bundle_name: &'a str,
+}
+
+impl Parts<'_> {
+    async fn write(
+        &self,
+        tx: &mut Tx,
+        run: &NewRun,
+        now: Timestamp,
+    ) -> Result<(CreatedRun, (usize, Vec<String>)), create_run::Error> {
+        let made = create_run::create_planned(tx, &self.planned, now).await?;
+        let of_run = OfRun {
+            id: made.id,
+            dag_id: &run.dag_id,
+            bundle_name: self.bundle_name,
+            logical_date: run.logical_date,
+        };
+        Ok((made, self.deadlines.add(tx, &of_run, now).await?))
+    }
+}
+
+async fn create(db: &Db, run: &NewRun, parts: &Parts<'_>, now: Timestamp) -> Result<(), Refusal> {
+    let created = db.transact(|tx| {
+        async move {
+            news::tell(tx, News::Queued).await?;
+            match parts.write(tx, run, now).await {
+                Err(create_run::Error::Db(error)) => Err(error),
+                other => Ok(other),
+            }
+        }
+        .scope_boxed()
+    });
+    let refusal = match created.await {
+        Ok(Ok((made, (deadlines, problems)))) => {
+            let tags = RunTags { dag_id: &run.dag_id, run_type: run.run_type.as_str() };
+            runs::instances_created(tags, &made.operators);
+            for problem in problems {
+                tracing::warn!(dag_id = run.dag_id, run_id = run.run_id, problem, "a run lacks a deadline");
+            }
+            if deadlines > 0 {
+                runs::deadlines_created(&run.dag_id, deadlines);
+            }
+            return Ok(());
+        }
+        Ok(Err(create_run::Error::RunExists { run_id, .. })) => return Err(exists(&run.dag_id, &run_id)),
+        Ok(Err(create_run::Error::Db(error))) | Err(error) => error,
+    };
+    // Somebody else may have made it in the meantime.
+    if refusal.is_about_data() {
+        let (dag_id, run_id, date) = (run.dag_id.as_str(), run.run_id.as_str(), run.logical_date);
+        let there =
+            db.read(|tx| async move { dag_run::find_either(tx, dag_id, run_id, date).await }.scope_boxed());
+        if let Some(there) = there.await? {
+            return Err(exists(dag_id, &there));
+        }
+    }
+    Err(refusal.into())
 }
 
 impl TaskRequests {
@@ -206,7 +297,7 @@ impl TaskRequests {
 impl RunMaking {
     async fn manual_interval(&self, known: &Known, run_after: Timestamp) -> Result<DataInterval, Refusal> {
         let timetable = &known.dag.timetable;
-        if !needs_python(timetable) {
+        if timetable.custom().is_none() {
             return timetable.manual_interval(run_after).map_err(|error| value_error(error.to_string()));
         }
         let Some(python) = &self.timetables else { return Err(no_python(known)) };
@@ -238,16 +329,12 @@ pub(crate) fn value_error(message: impl Into<String>) -> Refusal {
     Refusal::api(400, "value_error", message)
 }
 
-fn no_python(known: &Known) -> Refusal {
+pub(crate) fn no_python(known: &Known) -> Refusal {
     let message = format!(
         "DAG {} has a timetable of its own, which is evaluated in Python; here is nobody who can ask it",
         known.row.dag_id
     );
     Refusal::api(500, "timetable_needs_python", message)
-}
-
-fn already_exists(run: &NewRun) -> Refusal {
-    exists(&run.dag_id, &run.run_id)
 }
 
 fn exists(dag_id: &str, run_id: &str) -> Refusal {

@@ -14,7 +14,7 @@ use super::conversation::{Conversation, Progress};
 use super::last_word;
 
 /// How long a process that was told to end may take before it is killed, as in Airflow.
-const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// The same once its operator has done what it does then: the task itself may want to clean up.
 const AFTER_ON_KILL: Duration = Duration::from_secs(1);
@@ -124,13 +124,14 @@ async fn told(progress: &mut watch::Receiver<Progress>) {
     }
 }
 
-fn how(exit: &Result<ChildExit, Error>) -> Exit {
+/// How a process has ended.
+pub(crate) fn how(exit: &Result<ChildExit, Error>) -> Exit {
     let exit = match exit {
         Ok(exit) => exit,
         Err(Error::TemplateLost) => return Exit::WithTemplate,
         Err(_) => return Exit::WithForkServer,
     };
     tracing::debug!(status = %exit.status, user = ?exit.usage.user, system = ?exit.usage.system,
-        max_rss = exit.usage.max_rss, "the process of a task has ended");
+        max_rss = exit.usage.max_rss, "a process has ended");
     exit.status.code().map_or_else(|| Exit::Signal(exit.status.signal().unwrap_or(0)), Exit::Code)
 }

@@ -4,7 +4,7 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ferroflow_execution::task_instance::model::StateUpdate;
-use ferroflow_execution::{Patience, Refusal, Service, TaskRequests};
+use ferroflow_execution::{Patience, Refusal, SdkVersion, Service, TaskRequests};
 use ferroflow_model::state::TaskState;
 use ferroflow_python::frame::{self, Frame};
 use ferroflow_python::message::{get, map};
@@ -51,15 +51,10 @@ impl<'a> Conversation<'a> {
         workload: &'a Workload,
         log: &'a Arc<TaskLog>,
         watcher: &'a dyn Watcher,
-        origin: Origin,
+        (origin, sdk): (Origin, SdkVersion),
     ) -> Self {
         Self {
-            requests: TaskRequests {
-                service,
-                instance: workload.ti.id,
-                sdk: supervision.sdk,
-                runs: supervision.runs.clone(),
-            },
+            requests: TaskRequests { service, instance: workload.ti.id, sdk, runs: supervision.runs.clone() },
             supervision,
             workload,
             log,

@@ -18,14 +18,16 @@ use ferroflow_execution::{
 };
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{Conclusion, EndOrder, Ending, conclude};
+use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
-use ferroflow_python::{ForkServer, Sink};
+use ferroflow_python::{Child, ForkServer, Sink};
 use ferroflow_telemetry::{chain, clock};
 use tokio::sync::watch;
 
 use crate::Workload;
 use crate::task_log::{TaskLog, TaskLogs};
 use crate::templates::Templates;
+pub(crate) use attend::{GRACE, how};
 use conversation::Conversation;
 
 /// What supervisors of one process have in common.
@@ -33,16 +35,18 @@ pub struct Supervision {
     pub(crate) service: Service,
     pub(crate) settings: Arc<Settings>,
     pub(crate) host: Host,
-    python: ForkServer,
+    pub(crate) python: ForkServer,
     templates: Templates,
-    logs: TaskLogs,
-    sdk: SdkVersion,
+    pub(crate) logs: TaskLogs,
     runs: RunMaking,
 }
 
 /// Why no task can be supervised.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotSupervise {
+    /// There is no Python that has loaded Airflow.
+    #[error(transparent)]
+    Python(#[from] ferroflow_python::Error),
     /// The messages of that Task SDK are not known.
     #[error(transparent)]
     Sdk(#[from] NoSdkVersion),
@@ -63,17 +67,24 @@ impl Supervision {
         if let Some(warning) = undone(&settings) {
             tracing::warn!("{warning}");
         }
-        let timetables = Timetables::new(python.clone(), settings.ferroflow.timetable_timeout);
+        let timetables = Arc::new(Timetables::new(python.clone(), settings.ferroflow.timetable_timeout));
+        let rules = InstanceRules::new(python.clone(), settings.ferroflow.user_code_timeout);
         Ok(Self {
             templates: Templates::of(&settings),
-            sdk: python.sdk_version().parse()?,
-            runs: RunMaking::new(&settings, host.user.clone(), Some(Arc::new(timetables)))?,
-            service,
+            runs: RunMaking::new(&settings, host.user.clone(), Some(Arc::clone(&timetables)))?
+                .with_rules(Arc::new(rules)),
+            service: Service { timetables: Some(timetables), ..service },
             python,
             settings,
             host,
             logs,
         })
+    }
+
+    /// Waits until Python has loaded Airflow, and tells whether its tasks can be supervised.
+    pub async fn ready(&self) -> Result<(), CannotSupervise> {
+        self.python.sdk_version().await?.parse::<SdkVersion>()?;
+        Ok(())
     }
 }
 
@@ -106,7 +117,7 @@ impl Supervision {
     ) -> Supervised {
         let masker = Arc::new(Masker::new(MaskRules::of(&self.settings)));
         let service = self.service.with_masker(Arc::clone(&masker));
-        let log = self.logs.open(workload.log_path.as_deref(), &workload.ti, masker);
+        let log = self.logs.open(workload.log_path.as_deref(), Some(&workload.ti), masker);
         let sink: Arc<dyn Sink> = Arc::clone(&log) as Arc<dyn Sink>;
         // A process comes from where its file is imported first, which may take long.
         let forked = tokio::select! {
@@ -117,17 +128,17 @@ impl Supervision {
             Ok(forked) => forked,
             Err(reason) => return Supervised::NotStarted(reason),
         };
-        let context = match self.start(workload, child.pid()).await {
-            Ok(context) => context,
-            Err(refusal) => {
+        let (sdk, context) = match self.start(workload, &child).await {
+            Ok(started) => started,
+            Err(reason) => {
                 // It has not been told yet what to run.
                 drop(child.end().await);
-                return Supervised::NotStarted(chain(&refusal));
+                return Supervised::NotStarted(reason);
             }
         };
         watcher.started(child.pid());
-        let conversation = Conversation::new(self, service, workload, &log, watcher, origin);
-        let startup = startup::details(workload, &context, self.sdk);
+        let conversation = Conversation::new(self, service, workload, &log, watcher, (origin, sdk));
+        let startup = startup::details(workload, &context, sdk);
         let ending = attend::attend(&mut child, &conversation, startup, order, self.overtime()).await;
         drop(child);
         self.settle(workload, ending, &log, watcher).await;
@@ -139,8 +150,15 @@ impl Supervision {
         self.templates.close();
     }
 
-    /// Asks for leave to run. Nothing of the task has run yet, so it may be asked as often as the database needs.
-    async fn start(&self, workload: &Workload, pid: i32) -> Result<RunContext, Refusal> {
+    /// Asks for leave to run in this process.
+    async fn start(&self, workload: &Workload, child: &Child) -> Result<(SdkVersion, RunContext), String> {
+        let sdk = child.sdk_version().parse().map_err(|unknown: NoSdkVersion| unknown.to_string())?;
+        let context = self.enter_running(workload, child.pid()).await.map_err(|refusal| chain(&refusal))?;
+        Ok((sdk, context))
+    }
+
+    /// Nothing of the task has run yet, so it may be asked as often as the database needs.
+    async fn enter_running(&self, workload: &Workload, pid: i32) -> Result<RunContext, Refusal> {
         let request = EnterRunning {
             hostname: self.host.name.clone(),
             unixname: self.host.user.clone(),
@@ -197,7 +215,7 @@ impl Supervision {
     }
 
     /// How long the database may be away before a task is given up: by then others take it for dead.
-    fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         self.settings.scheduler.task_instance_heartbeat_timeout
     }
 

@@ -16,11 +16,13 @@
 
 mod deadline;
 mod decode;
+mod demand;
 mod expand;
 mod graph;
 mod group;
 mod param;
 mod rule;
+mod subset;
 mod task;
 mod upgrade;
 
@@ -37,11 +39,13 @@ use crate::timetable::{Restriction, Timetable, Zone};
 pub use deadline::{
     CallbackPlace, Deadline, DeadlineAlert, DeadlineCallback, DeadlineInterval, DeadlineReference,
 };
+pub use demand::Demand;
 pub use expand::{ExpandArgument, ExpandInput, XComArg};
 pub use graph::{Graph, TaskIndex};
 pub use group::{GroupChild, GroupIndex, TaskGroup};
 pub use param::{Param, ParamSource, Params};
 pub use rule::{TriggerRule, WeightRule};
+pub use subset::Along;
 pub use task::{Flag, Operator, StartTrigger, Task, TaskDetails};
 
 /// How many tasks a DAG may have.

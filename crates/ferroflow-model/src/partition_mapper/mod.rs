@@ -147,6 +147,27 @@ pub enum WaitPolicy {
     AtLeast(NonZeroI32),
 }
 
+/// How many characters the key of a partition may have: so many has the column.
+pub const LONGEST_KEY: usize = 250;
+
+/// A class of somebody's own that takes part in mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnClass<'m> {
+    /// A mapper, by its import path.
+    Mapper(&'m str),
+    /// A window.
+    Window(&'m str),
+}
+
+impl<'m> OwnClass<'m> {
+    /// The import path.
+    pub fn path(&self) -> &'m str {
+        match self {
+            Self::Mapper(path) | Self::Window(path) => path,
+        }
+    }
+}
+
 const MAPPERS: &str = "airflow.partition_mappers.";
 const WINDOWS: &str = "airflow.partition_mappers.window.";
 const WAIT_POLICIES: &str = "airflow.partition_mappers.wait_policy.";
@@ -156,6 +177,36 @@ impl PartitionMapper {
     /// here; it counts as one that does not wait.
     pub fn is_rollup(&self) -> bool {
         matches!(self.kind, MapperKind::Rollup { .. })
+    }
+
+    /// The classes of somebody's own, wherever they are. With one of them, Python has to be asked.
+    pub fn own_classes(&self) -> Vec<OwnClass<'_>> {
+        match &self.kind {
+            MapperKind::Custom { class, .. } => vec![OwnClass::Mapper(class)],
+            MapperKind::Chain(mappers) | MapperKind::Product { mappers, .. } => {
+                mappers.iter().flat_map(Self::own_classes).collect()
+            }
+            MapperKind::Rollup { upstream, window, .. } => {
+                upstream.own_classes().into_iter().chain(window.own_class()).collect()
+            }
+            MapperKind::FanOut { upstream, window, downstream } => {
+                let mappers = [upstream, downstream].into_iter().flat_map(|mapper| mapper.own_classes());
+                mappers.chain(window.own_class()).collect()
+            }
+            MapperKind::Identity
+            | MapperKind::AllowedKeys(_)
+            | MapperKind::FixedKey(_)
+            | MapperKind::StartOf { .. } => Vec::new(),
+        }
+    }
+}
+
+impl Window {
+    fn own_class(&self) -> Option<OwnClass<'_>> {
+        match self {
+            Self::Custom { class, .. } => Some(OwnClass::Window(class)),
+            Self::Period { .. } | Self::Segments(_) => None,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::FormatProblem;
 use crate::timetable::KeyMismatch;
 
-/// Why a mapper has no answer to a key. Airflow raises an exception in each of these cases but the last.
+/// Why a mapper has no answer to a key. Airflow raises an exception in each of these cases but the last two.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyProblem {
     /// The key is not a time in the format of the mapper.
@@ -68,6 +68,9 @@ pub enum KeyProblem {
         /// Its import path.
         class: String,
     },
+    /// Python was asked, and this is what it said instead of an answer.
+    #[error("{0}")]
+    InPython(String),
 }
 
 pub(super) type Result<T> = std::result::Result<T, KeyProblem>;

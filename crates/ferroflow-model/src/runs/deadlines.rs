@@ -1,8 +1,8 @@
-//! By when something must have happened in a new run.
+//! By when something must have happened in a run.
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::dag::DeadlineReference;
+use crate::dag::{DeadlineAlert, DeadlineInterval, DeadlineReference};
 
 /// What deadlines of a run are counted from.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +57,24 @@ pub fn deadline(
     base.checked_add(interval).map_err(|_| NoDeadline::OutOfRange)
 }
 
+/// Where a deadline moves that was at `at`, when its run, queued at `was`, is queued again; `None` if it stays. What is in
+/// a variable counts as it did when the run was made.
+pub fn moved(
+    alert: &DeadlineAlert,
+    at: Timestamp,
+    was: Option<Timestamp>,
+    queued_at: Timestamp,
+) -> Option<Timestamp> {
+    if alert.reference != DeadlineReference::QueuedAt {
+        return None;
+    }
+    let interval = match &alert.interval {
+        DeadlineInterval::Fixed(interval) => *interval,
+        DeadlineInterval::Variable(_) => at.duration_since(was?),
+    };
+    queued_at.checked_add(interval).ok()
+}
+
 fn average(past: &[SignedDuration], min_runs: u32) -> Result<SignedDuration, NoDeadline> {
     let found = past.len();
     let too_few = NoDeadline::TooFewRuns { found, needed: min_runs };
@@ -109,5 +127,24 @@ mod tests {
         let late = RunFacts { logical_date: None, queued_at: Timestamp::MAX, past: &[] };
         let none = deadline(&DeadlineReference::QueuedAt, SignedDuration::from_secs(1), &late);
         assert_eq!(none, Err(NoDeadline::OutOfRange));
+    }
+
+    #[test]
+    fn a_deadline_moves_if_it_is_counted_from_when_the_run_was_queued() {
+        let alert = |reference, interval| DeadlineAlert {
+            name: None,
+            reference,
+            interval,
+            callback: crate::Json::null(),
+        };
+        let minute = || DeadlineInterval::Fixed(SignedDuration::from_mins(1));
+        let queued = alert(DeadlineReference::QueuedAt, minute());
+        assert_eq!(moved(&queued, at(160), Some(at(100)), at(500)), Some(at(560)));
+        assert_eq!(moved(&queued, at(160), None, at(500)), Some(at(560)));
+        let dated = alert(DeadlineReference::LogicalDate, minute());
+        assert_eq!(moved(&dated, at(160), Some(at(100)), at(500)), None);
+        let variable = alert(DeadlineReference::QueuedAt, DeadlineInterval::Variable("patience".into()));
+        assert_eq!(moved(&variable, at(130), Some(at(100)), at(500)), Some(at(530)));
+        assert_eq!(moved(&variable, at(130), None, at(500)), None);
     }
 }

@@ -10,12 +10,9 @@ use super::create::NewRun;
 use super::turns::{Waiting, take_turns};
 use crate::Json;
 use crate::asset::AssetCondition;
-use crate::partition_mapper::{KeyProblem, Shortfall, WaitPolicy};
+use crate::partition_mapper::{KeyProblem, LONGEST_KEY, Shortfall, WaitPolicy};
 use crate::state::{RunType, TriggeredBy};
 use crate::timetable::PartitionDate;
-
-/// How long the key of a partition may be.
-const LONGEST_KEY: usize = 250;
 
 /// A partition that waits for its assets.
 #[derive(Clone, Debug)]

@@ -16,5 +16,5 @@ pub use changes::changed_paths;
 pub use deadlines::{DeadlineDefinition, Reused, StoredDeadline, reuse, stored_deadline_ids};
 pub use document::{ParsedDag, Refusal, StoredForm};
 pub use hash::md5_hex;
-pub use schedule::{LatestRun, TimetableColumns, needs_python};
+pub use schedule::{LatestRun, TimetableColumns, needs_python, timetable_document};
 pub use version::{LatestVersion, NewContent, VersionChange, decide};

@@ -1,9 +1,11 @@
 //! The schedule of a parsed DAG, as its row has it.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::json;
+use serde_json::value::RawValue;
 
-use crate::Json;
+use crate::json::{InvalidJson, Json};
 use crate::timetable::{DataInterval, RunInfo, Timetable};
 
 /// What the `dag` table says about a timetable.
@@ -72,13 +74,29 @@ impl LatestRun {
     }
 }
 
-/// Whether only Python can evaluate a timetable: its class is somebody's own, or that of the times within is.
+/// Whether only Python can tell all about a timetable: its class is somebody's own, or that of the times within is, or
+/// that of a partition mapper or window.
 pub fn needs_python(timetable: &Timetable) -> bool {
     match timetable {
-        Timetable::Custom(_) => true,
-        Timetable::AssetOrTime { time, .. } => needs_python(time),
-        _ => false,
+        Timetable::PartitionedAsset(partitioned) => !partitioned.own_classes().is_empty(),
+        timetable => timetable.custom().is_some(),
     }
+}
+
+/// The timetable of a serialized DAG, as the document has it. The rest, which may be large, is passed over.
+pub fn timetable_document(document: &str) -> Result<Json, InvalidJson> {
+    #[derive(Deserialize)]
+    struct Document<'d> {
+        #[serde(borrow)]
+        dag: Inside<'d>,
+    }
+    #[derive(Deserialize)]
+    struct Inside<'d> {
+        #[serde(borrow)]
+        timetable: &'d RawValue,
+    }
+    let document: Document<'_> = serde_json::from_str(document).map_err(InvalidJson)?;
+    Json::from_text(document.dag.timetable.get().to_owned())
 }
 
 fn partition_mapper_info(timetable: &Timetable) -> Json {
@@ -115,6 +133,16 @@ mod tests {
         };
         assert!(needs_python(&or(custom)));
         assert!(!needs_python(&or(null)));
+        let partitioned = |mapper: &str| {
+            timetable(&format!(
+                r#"{{"__type": "airflow.timetables.simple.PartitionedAssetTimetable", "__var": {{
+                "asset_condition": {{"__type": "asset_alias", "name": "a", "group": "g"}},
+                "partition_mapper_config": [],
+                "default_partition_mapper": {{"__type": "{mapper}", "__var": {{}}}}}}}}"#
+            ))
+        };
+        assert!(needs_python(&partitioned("mine.Mapper")));
+        assert!(!needs_python(&partitioned("airflow.partition_mappers.identity.IdentityMapper")));
     }
 
     #[test]

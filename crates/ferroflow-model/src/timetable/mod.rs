@@ -39,7 +39,7 @@ pub use key_format::KeyMismatch;
 pub use partition::CronPartition;
 pub use partitioned_asset::{PartitionDate, PartitionMapperInfo, PartitionedAsset};
 pub use relative_delta::RelativeDelta;
-pub use run_id::asset_run_id;
+pub use run_id::{asset_run_id, backfill_run_id};
 pub use runs_between::RunsBetween;
 pub(crate) use timedelta::total_seconds;
 pub use trigger::{CronTrigger, DeltaTrigger, MultipleCronTrigger, RunImmediately};
@@ -154,6 +154,16 @@ pub struct Restriction {
 }
 
 impl Timetable {
+    /// The timetable of somebody's own that says when runs come, alone or within one of Airflow's. Only Python can
+    /// evaluate it.
+    pub fn custom(&self) -> Option<&Custom> {
+        match self {
+            Self::Custom(own) => Some(own),
+            Self::AssetOrTime { time, .. } => time.custom(),
+            _ => None,
+        }
+    }
+
     /// The next run, given the last one that the schedule or a backfill made.
     pub fn next_run(
         &self,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::local_time::LocalTime;
 use crate::asset::{AssetCondition, AssetRef};
-use crate::partition_mapper::{KeyProblem, PartitionMapper};
+use crate::partition_mapper::{KeyProblem, OwnClass, PartitionMapper};
 
 /// Which assets, and how a partition of one becomes a partition of the DAG.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +56,12 @@ impl PartitionedAsset {
         };
         let configured = self.mappers.iter().rev().find(|(assets, _)| is_meant(assets));
         configured.map_or(&self.default_mapper, |(_, mapper)| mapper)
+    }
+
+    /// The classes of somebody's own among all mappers and their windows. With one of them, Python has to be asked.
+    pub fn own_classes(&self) -> Vec<OwnClass<'_>> {
+        let mappers = self.mappers.iter().map(|(_, mapper)| mapper).chain([&self.default_mapper]);
+        mappers.flat_map(PartitionMapper::own_classes).collect()
     }
 
     /// One entry per asset of the condition, then one per reference.

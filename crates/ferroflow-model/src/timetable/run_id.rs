@@ -41,6 +41,11 @@ pub fn asset_run_id(run_after: Timestamp, random: [u8; 8]) -> String {
     format!("{}__{}_{}", RunType::AssetTriggered, iso_format(run_after, Offset::UTC), letters(random))
 }
 
+/// The id of a run of a backfill that stands for a date, whatever the timetable calls its runs.
+pub fn backfill_run_id(run_after: Timestamp) -> String {
+    format!("{}__{}", RunType::Backfill, iso_format(run_after, Offset::UTC))
+}
+
 fn letters(random: [u8; 8]) -> String {
     random.iter().map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect()
 }

@@ -52,19 +52,19 @@ def describe(name: str) -> dict[str, Any]:
 
 @method("bundle.initialize")
 def initialize(name: str) -> dict[str, Any]:
-    return _state(_initialized(name))
+    return _state(initialized(name))
 
 
 @method("bundle.refresh")
 def refresh(name: str) -> dict[str, Any]:
-    bundle = _initialized(name)
+    bundle = initialized(name)
     bundle.refresh()
     return _state(bundle)
 
 
 @method("bundle.version")
 def version(name: str) -> dict[str, Any]:
-    return _state(_initialized(name))
+    return _state(initialized(name))
 
 
 @method("bundle.initialize_version")
@@ -86,7 +86,7 @@ def _bundle(name: str) -> BaseDagBundle:
     return _manager().get_bundle(name)
 
 
-def _initialized(name: str) -> BaseDagBundle:
+def initialized(name: str) -> BaseDagBundle:
     """A process that took the place of one that died begins with a bundle that is not initialized."""
     bundle = _bundle(name)
     if not bundle.is_initialized:

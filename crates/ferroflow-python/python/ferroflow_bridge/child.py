@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ferroflow_bridge import system
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 # The module of each kind of child; its `main` is given the channel.
 ENTRIES = {
@@ -25,6 +25,8 @@ ENTRIES = {
     "helper": "ferroflow_bridge.helper",
     "task": "ferroflow_bridge.task",
     "template": "ferroflow_bridge.template",
+    "callback": "ferroflow_bridge.callback",
+    "connection_test": "ferroflow_bridge.connection_test",
 }
 
 # What Airflow, too, runs in a process that may use the database.
@@ -66,6 +68,14 @@ def be_forked() -> None:
     gc.freeze()
 
 
+def print_nowhere() -> None:
+    """In a child that nobody reads from."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for fd in (1, 2, _log.fileno()):
+        os.dup2(nothing, fd, inheritable=fd <= 2)
+    os.close(nothing)
+
+
 def log_line(line: str) -> None:
     """In a child: writes a line to the log channel, whatever the loggers are doing."""
     os.write(_log.fileno(), line.encode() + b"\n")
@@ -73,9 +83,47 @@ def log_line(line: str) -> None:
 
 def run(entry: str, fds: list[int], *, parent: int, memory: int | None) -> None:
     """Does all that the child is for; it ends here or in `_fork_main`, and never returns."""
-    try:
+    with _to_the_end():
         _prepare(fds, parent=parent, memory=memory)
         _work(entry)
+
+
+def run_several(fds: list[int], work: Callable[[], None], *, parent: int) -> None:
+    """The same for a child that is attached to other streams in the course of its work."""
+    from airflow.sdk.execution_time import supervisor
+
+    with _to_the_end():
+        _prepare(fds, parent=parent, memory=None)
+        _look_again_for_folders()
+        _replaced.extend((sys.stdin, sys.stdout, sys.stderr))
+        standard_error, sys.__stderr__ = sys.__stderr__, _StandardError()
+
+        def begin() -> None:
+            sys.__stderr__ = standard_error
+            work()
+
+        supervisor._fork_main(*map(_Descriptor, (0, 1, 2)), 0, begin)
+
+
+def attach(fds: list[int]) -> None:
+    """Makes these the channel, standard output and error, and the log of this process."""
+    for target, fd in zip((0, 1, 2, _log.fileno()), fds, strict=True):
+        os.dup2(fd, target, inheritable=target <= 2)
+        os.close(fd)
+
+
+def detach() -> None:
+    """Lets go of them."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    print_nowhere()
+    os.dup2(1, 0)
+
+
+@contextlib.contextmanager
+def _to_the_end() -> Iterator[None]:
+    try:
+        yield
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()
@@ -83,11 +131,27 @@ def run(entry: str, fds: list[int], *, parent: int, memory: int | None) -> None:
         os._exit(124)
 
 
+class _Descriptor:
+    """What `_fork_main` opens anew. Were it another number for the same, that would be held until the end."""
+
+    def __init__(self, number: int):
+        self.number = number
+
+    def fileno(self) -> int:
+        return self.number
+
+
+class _StandardError(io.TextIOBase):
+    """Whatever standard error is at the time. It has no number that `_fork_main` could hold a copy of."""
+
+    def write(self, text: str) -> int:
+        os.write(2, text.encode(errors="backslashreplace"))
+        return len(text)
+
+
 def _prepare(fds: list[int], *, parent: int, memory: int | None) -> None:
     # First of all, so that whatever is said, also by a failing interpreter, is the child's.
-    for target, fd in zip((0, 1, 2, _log.fileno()), fds, strict=True):
-        os.dup2(fd, target, inheritable=target <= 2)
-        os.close(fd)
+    attach(fds)
     os.setpgid(0, 0)
     system.die_with_parent(signal.SIGKILL)
     if os.getppid() != parent:

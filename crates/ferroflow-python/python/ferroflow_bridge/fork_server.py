@@ -3,10 +3,13 @@
 It speaks with ferroflow through one SEQPACKET socket, a JSON object per packet:
 
     -> {"fork": id, "entry": name, "memory": bytes or null}   with [channel, stdout, stderr, log] attached
-    <- {"forked": id, "pid": pid}                             with a pidfd attached
+    <- {"forked": id, "pid": pid, "outlives": bool}           with a pidfd attached
     <- {"refused": id, "reason": text}
     -> {"signal": id, "number": number}                       to the child's process group
     <- {"exit": id, "status": wait status, "user": s, "system": s, "max_rss": bytes}
+
+A process that outlives what it was forked for, and does more of the kind, is to be signalled by that id only:
+by its descriptor another's work could be meant (see successive.py).
 
 When the socket is closed, ferroflow is gone: everything that was started here is killed.
 """
@@ -16,18 +19,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
+import selectors
 import signal
 import socket
 import sys
 import time
 from pathlib import Path
 
-from ferroflow_bridge import child, system, warm_up
+from ferroflow_bridge import child, strays, system, warm_up
 
 _PACKET = 65536
-# Killed processes take a moment to end, and may have started others in the meantime.
-_SWEEP_SECONDS = 2.0
 
 
 def main(control: socket.socket) -> None:
@@ -44,8 +45,8 @@ def main(control: socket.socket) -> None:
     started = time.monotonic()
     facts = warm_up.warm_up()
     child.be_forked()
-    # Not in a template: there it takes as long as a hundred forks win.
     system.gather_memory()
+    warm_up.learn_hot_pages()
     threads = len(list(Path("/proc/self/task").iterdir()))
     facts |= {"seconds": time.monotonic() - started, "threads": threads, "python": sys.version.split()[0]}
     system.die_with_parent(0)
@@ -82,8 +83,10 @@ def send(control: socket.socket, message: dict, fds: list[int] | None = None) ->
 class ForkServer:
     """The children that live, and the loop that serves."""
 
-    def __init__(self, control: socket.socket):
+    def __init__(self, control: socket.socket, gather_after: int | None = None):
+        """`gather_after` so many forks the memory is gathered, if that was not done before."""
         self.control = control
+        self.until_gathered = gather_after
         self.ids: dict[int, int] = {}
         self.pids: dict[int, int] = {}
         # Strays that may not be killed (they have become another user), or do not die: not waited for again.
@@ -91,19 +94,27 @@ class ForkServer:
         self.wake_read, self.wake_write = os.pipe()
         os.set_blocking(self.wake_read, False)
         os.set_blocking(self.wake_write, False)
+        # Each with what is done when it can be read: that answers whether to go on.
+        self.heard = selectors.DefaultSelector()
+        self.heard.register(self.wake_read, selectors.EVENT_READ, self.woken)
+        self.heard.register(self.control, selectors.EVENT_READ, self.receive)
 
     def serve(self) -> None:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
-        while True:
-            readable, _, _ = select.select([self.control, self.wake_read], [], [])
-            if self.wake_read in readable:
-                with contextlib.suppress(BlockingIOError):
-                    os.read(self.wake_read, 4096)
-                self.collect()
-            if self.control in readable and not self.receive():
-                break
+        while all(key.data() for key, _ in self.heard.select(self.rest())):
+            pass
         self.end()
+
+    def rest(self) -> float | None:
+        """For how long there is nothing to do unless something is heard."""
+        return None
+
+    def woken(self) -> bool:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.wake_read, 4096)
+        self.collect()
+        return True
 
     def receive(self) -> bool:
         """Does what one packet asks for. False when ferroflow is gone."""
@@ -127,7 +138,7 @@ class ForkServer:
             pid = os.fork()
             if pid == 0:
                 self.forget()
-                child.run(message["entry"], fds, parent=parent, memory=message["memory"])
+                self.run_child(message, fds, parent)
         except OSError as error:
             send(self.control, {"refused": id_, "reason": f"the child could not be forked: {error}"})
             return
@@ -137,10 +148,22 @@ class ForkServer:
         # Also done by the child; whoever comes first.
         with contextlib.suppress(OSError):
             os.setpgid(pid, pid)
+        self.has_begun(id_, pid)
+        if self.until_gathered is not None:
+            self.until_gathered -= 1
+            if self.until_gathered <= 0:
+                self.until_gathered = None
+                system.gather_memory()
+
+    def run_child(self, message: dict, fds: list[int], parent: int) -> None:
+        """In the child: does what it is for, and does not return."""
+        child.run(message["entry"], fds, parent=parent, memory=message["memory"])
+
+    def has_begun(self, id_: int, pid: int, *, outlives: bool = False) -> None:
         self.ids[pid] = id_
         self.pids[id_] = pid
         pidfd = os.pidfd_open(pid)
-        send(self.control, {"forked": id_, "pid": pid}, [pidfd])
+        send(self.control, {"forked": id_, "pid": pid, "outlives": outlives}, [pidfd])
         os.close(pidfd)
 
     def forget(self) -> None:
@@ -148,6 +171,7 @@ class ForkServer:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
+        self.heard.close()
         self.control.close()
         os.close(self.wake_read)
         os.close(self.wake_write)
@@ -173,44 +197,32 @@ class ForkServer:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
             _, status, usage = os.wait4(pid, 0)
+            self.is_gone(pid)
             if (id_ := self.ids.pop(pid, None)) is not None:
                 del self.pids[id_]
                 ended.append((id_, status, usage))
         if ended:
             self.sweep()
         for id_, status, usage in ended:
-            message = {
-                "exit": id_,
-                "status": status,
-                "user": usage.ru_utime,
-                "system": usage.ru_stime,
-                "max_rss": usage.ru_maxrss * 1024,
-            }
-            send(self.control, message)
+            used = {"user": usage.ru_utime, "system": usage.ru_stime, "max_rss": usage.ru_maxrss * 1024}
+            self.has_ended(id_, status, used)
+
+    def has_ended(self, id_: int, status: int, used: dict) -> None:
+        send(self.control, {"exit": id_, "status": status, **used})
+
+    def is_gone(self, pid: int) -> None:
+        """A process has ended."""
+
+    def is_ours(self, pid: int) -> bool:
+        """Whether a child of this process was forked here, and is wanted."""
+        return pid in self.ids
 
     def sweep(self) -> None:
         """Kills every process that came to us because its parent ended, and theirs in turn.
 
         A child adopts its own orphans as long as it lives: what comes here is left over for certain.
         """
-        deadline = time.monotonic() + _SWEEP_SECONDS
-        while True:
-            others = {pid for pid in system.children() if pid not in self.ids}
-            self.immortal &= others
-            strays = others - self.immortal
-            if not strays:
-                return
-            for pid in strays:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            for pid in strays:
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)
-            if time.monotonic() >= deadline:
-                self.immortal |= strays
-                print(f"processes could not be killed: {sorted(strays)}", file=sys.stderr, flush=True)
-                return
-            time.sleep(0.001)
+        self.immortal = strays.kill(self.is_ours, self.immortal)
 
     def end(self) -> None:
         for pid in self.ids:

@@ -29,11 +29,18 @@ LENGTH = struct.Struct(">I")
 # needed: what a purpose does not use, its process does not load.
 MODULES = {
     "timetable": "ferroflow_bridge.timetables",
+    "partition": "ferroflow_bridge.partitions",
+    "deadline": "ferroflow_bridge.deadlines",
     "bundle": "ferroflow_bridge.bundles",
     "bundles": "ferroflow_bridge.bundles",
+    "connections": "ferroflow_bridge.connections",
+    "rendering": "ferroflow_bridge.rendering",
+    "task_instances": "ferroflow_bridge.task_instances",
+    "scheduler_listener": "ferroflow_bridge.listeners",
     "discovery": "ferroflow_bridge.extensions",
     "listener": "ferroflow_bridge.extensions",
     "secrets": "ferroflow_bridge.extensions",
+    "survey": "ferroflow_bridge.survey",
 }
 
 METHODS: dict[str, Callable[..., Any]] = {}

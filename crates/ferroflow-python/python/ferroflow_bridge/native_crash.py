@@ -13,7 +13,7 @@ _STANDARD_ERROR = 2
 
 def end_at_once() -> None:
     """Lets standard error say where it crashed, and ferroflow why."""
-    python_importer.signal = _signals_of_the_importer()
+    python_importer.signal = _SIGNALS
     faulthandler.enable(_STANDARD_ERROR)
 
 
@@ -30,3 +30,6 @@ def _signals_of_the_importer() -> types.SimpleNamespace:
         return signal.getsignal(number)
 
     return types.SimpleNamespace(**{**vars(signal), "signal": set_handler})
+
+
+_SIGNALS = _signals_of_the_importer()

@@ -44,17 +44,30 @@ def run(file: Path, task_ids: list[str]) -> None:
     """Runs tasks of the DAG `ferroflow_warm_up` in this file."""
     environment = dict(os.environ)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGALRM)}
-    task_runner.SUPERVISOR_COMMS = _Nobody()
     try:
-        with _in_bundle(file.parent), _without_listeners(), _without_metrics():
-            for task_id in task_ids:
-                contextvars.copy_context().run(_run_task, file, task_id)
+        run_and_leave(file, task_ids)
     finally:
         del task_runner.SUPERVISOR_COMMS
         os.environ.clear()
         os.environ.update(environment)
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+def run_and_leave(file: Path, task_ids: list[str]) -> None:
+    """The same, in a process that has nothing else to do: traces are left in it."""
+    task_runner.SUPERVISOR_COMMS = _Nobody()
+    with _in_bundle(file.parent), _without_listeners(), _without_metrics():
+        for task_id in task_ids:
+            contextvars.copy_context().run(_run_task, file, task_id)
+
+
+def import_for_all(file: Path) -> None:
+    """Imports this file as a template does. There is no way back."""
+    from ferroflow_bridge import template
+
+    with _in_bundle(file.parent):
+        template.import_file({"bundle": "warm-up", "version": None, "file": file.name})
 
 
 def _run_task(file: Path, task_id: str) -> None:

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import os
 import signal
 import socket
-from pathlib import Path
 
 from airflow.sdk.execution_time import comms, task_runner
 
-from ferroflow_bridge import child, native_crash
-
-# When memory runs out, a task goes before the fork server, with which all tasks would go.
-_KILLED_FIRST = "500"
+from ferroflow_bridge import child, hot_pages, native_crash, system
 
 
 def main(requests: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(_KILLED_FIRST)
+    prepare()
+    run(requests)
+
+
+def prepare() -> None:
+    """Makes this the process of a task, or of several."""
+    system.be_killed_first()
     native_crash.end_at_once()
     _tell_when_told_to_end()
+
+
+def run(requests: socket.socket) -> None:
+    """Runs the task that is asked for."""
     _be_ready_before_told(requests)
     task_runner.main()
 
@@ -32,6 +36,19 @@ def warm_up() -> None:
     # How messages are read depends on their classes alone; working that out takes longer than a short task.
     comms.TypeAdapter = task_runner.TypeAdapter = functools.cache(comms.TypeAdapter)
     comms.TypeAdapter(comms.ToTask)
+    _decoder.of_a_task = comms.CommsDecoder[comms.ToTask, comms.ToSupervisor]
+
+
+class _Decoder:
+    """`CommsDecoder` with its types given: to look them up takes going through all messages there are."""
+
+    of_a_task = None
+
+    def __getitem__(self, types):
+        return self.of_a_task
+
+
+_decoder = _Decoder()
 
 
 def _be_ready_before_told(requests: socket.socket) -> None:
@@ -40,15 +57,27 @@ def _be_ready_before_told(requests: socket.socket) -> None:
     A process may be there before its task is. What the log says has the time of the task.
     """
     stats = task_runner.stats
-    initialize = stats.initialize
+    initialize, decoder = stats.initialize, task_runner.CommsDecoder
 
     @functools.wraps(initialize)
     def initialize_and_wait(*args, **kwargs):
-        stats.initialize = initialize
+        # User code, which is still to come, finds all as it is in Airflow.
+        stats.initialize, task_runner.CommsDecoder = initialize, decoder
         initialize(*args, **kwargs)
+        if not _is_told(requests):
+            hot_pages.to_come.copy()
         requests.recv(1, socket.MSG_PEEK)
 
     stats.initialize = initialize_and_wait
+    if _decoder.of_a_task is not None:
+        task_runner.CommsDecoder = _decoder
+
+
+def _is_told(requests: socket.socket) -> bool:
+    try:
+        return bool(requests.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+    except BlockingIOError:
+        return False
 
 
 def _tell_when_told_to_end() -> None:

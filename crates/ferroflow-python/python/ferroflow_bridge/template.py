@@ -3,8 +3,10 @@
 A template is a child of the fork server that has become one itself. It is told which file once, and then
 speaks as the fork server does:
 
-    -> {"bundle": name, "version": version or null, "file": path within the bundle}
-    <- {"ready": {"files": [[path, modification time in ns, size], ...]}}  or  {"unfit": reason}
+    -> {"bundle": name, "version": version or null, "file": path within the bundle,
+        "tasks_per_process": number}
+    <- {"files": [[path, modification time in ns, size], ...]}   as often as it takes to name them all
+    <- {"ready": {"files": [...]}}                               the last of them;  or  {"unfit": reason}
 
 A file that cannot be imported, starts a thread, or asks its supervisor for something while it is imported, is
 not fit for this: its tasks import it themselves.
@@ -21,28 +23,56 @@ from typing import TYPE_CHECKING
 from airflow.dag_processing import dagbag
 from airflow.sdk.execution_time import task_runner
 
-from ferroflow_bridge import child, fork_server, native_crash
+from ferroflow_bridge import child, fork_server, hot_pages, native_crash, successive
 
 if TYPE_CHECKING:
     import socket
 
 _PACKET = 65536
+# Of files that are named in one packet; the longest path there can be leaves room for what is around it.
+_MOST_BYTES = 32768
+
+# To fork from gathered memory takes some milliseconds less; to gather it takes as long as thirty forks win.
+# It is no longer shared with the fork server then: that is for a template that is much used.
+_WORTH_GATHERING = 40
 
 
 def main(control: socket.socket) -> None:
     order = json.loads(control.recv(_PACKET))
     native_crash.end_at_once()
     try:
-        files = _import(order)
+        folder, files = import_file(order)
     except BaseException as error:
         fork_server.send(control, {"unfit": f"{type(error).__name__}: {error}"})
         return
     child.be_forked()
-    fork_server.send(control, {"ready": {"files": files}})
-    fork_server.ForkServer(control).serve()
+    hot_pages.to_come = hot_pages.OF_IMPORTED_TASK
+    *others, last = in_packets(files)
+    for some in others:
+        fork_server.send(control, {"files": some})
+    fork_server.send(control, {"ready": {"files": last}})
+    server = fork_server.ForkServer(control, gather_after=_WORTH_GATHERING)
+    if order["tasks_per_process"] > 1:
+        tasks = successive.Tasks(most=order["tasks_per_process"], folder=folder)
+        server = successive.TaskServer(control, tasks, gather_after=_WORTH_GATHERING)
+    server.serve()
 
 
-def _import(order: dict) -> list[list]:
+def in_packets(files: list[list]) -> list[list[list]]:
+    """The files in lists, each of which fits into a packet."""
+    packets, room = [[]], _MOST_BYTES
+    for file in files:
+        length = len(json.dumps(file))
+        if length > room and packets[-1]:
+            packets.append([])
+            room = _MOST_BYTES
+        packets[-1].append(file)
+        room -= length
+    return packets
+
+
+def import_file(order: dict) -> tuple[Path, list[list]]:
+    """Imports a file, for all tasks to come. Answers its bundle's folder, and which files that took."""
     modules = set(sys.modules)
     bundle = task_runner.DagBundlesManager().get_bundle(name=order["bundle"], version=order["version"])
     bundle.initialize()
@@ -62,17 +92,10 @@ def _import(order: dict) -> list[list]:
         raise ImportError(next(iter(bag.import_errors.values())).strip().splitlines()[-1])
     if len(list(Path("/proc/self/task").iterdir())) > 1:
         raise RuntimeError("the file starts a thread while it is imported, which its tasks would lack")
-    imported = _modules_of(bundle.path, set(sys.modules) - modules)
+    imported = successive.modules_of(bundle.path, set(sys.modules) - modules)
     files = _look_at([path, *imported.values()])
     _reuse(bag, path, files, imported)
-    return files
-
-
-def _modules_of(folder: Path, modules: set[str]) -> dict[str, str]:
-    """Those that are in the bundle, with their files."""
-    root = f"{folder}/"
-    files = {name: getattr(sys.modules[name], "__dict__", {}).get("__file__") for name in sorted(modules)}
-    return {name: file for name, file in files.items() if isinstance(file, str) and file.startswith(root)}
+    return bundle.path, files
 
 
 def _look_at(paths: list[str]) -> list[list]:

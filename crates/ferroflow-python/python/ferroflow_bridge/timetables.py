@@ -13,6 +13,7 @@ from airflow._shared.timezones.timezone import coerce_datetime
 from airflow.serialization.decoders import decode_timetable
 from airflow.serialization.encoders import encode_asset_like
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
+from airflow.timetables.simple import AssetTriggeredTimetable
 from airflow.utils.types import DagRunType
 
 from ferroflow_bridge.helper import method
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @method("timetable.describe")
 def describe(timetable: str) -> dict[str, Any]:
-    decoded = _decoded(timetable)
+    decoded = decoded_timetable(timetable)
     assets = decoded.asset_condition
     return {
         "type_name": decoded.type_name,
@@ -37,17 +38,18 @@ def describe(timetable: str) -> dict[str, Any]:
         "run_ordering": list(decoded.run_ordering),
         "active_runs_limit": decoded.active_runs_limit,
         "asset_condition": encode_asset_like(assets) if assets else None,
+        "asset_triggered": isinstance(decoded, AssetTriggeredTimetable),
         "partition_mapper_info": decoded.partition_mapper_info,
     }
 
 
 @method("timetable.next")
 def next_run(timetable: str, last: dict | None, restriction: dict) -> dict[str, Any] | None:
-    info = _decoded(timetable).next_dagrun_info_v2(
+    info = decoded_timetable(timetable).next_dagrun_info_v2(
         last_dagrun_info=last and _run_info(last),
         restriction=TimeRestriction(
-            earliest=_time(restriction["earliest"]),
-            latest=_time(restriction["latest"]),
+            earliest=decode_time(restriction["earliest"]),
+            latest=decode_time(restriction["latest"]),
             catchup=restriction["catchup"],
         ),
     )
@@ -56,15 +58,15 @@ def next_run(timetable: str, last: dict | None, restriction: dict) -> dict[str, 
 
 @method("timetable.manual")
 def manual_interval(timetable: str, run_after: str) -> list[str]:
-    interval = _decoded(timetable).infer_manual_data_interval(run_after=_time(run_after))
+    interval = decoded_timetable(timetable).infer_manual_data_interval(run_after=decode_time(run_after))
     return _encode_interval(interval, "infer_manual_data_interval")
 
 
 @method("timetable.run_id")
 def run_id(timetable: str, run_type: str, run_after: str, interval: list | None, extra: dict) -> str:
-    made = _decoded(timetable).generate_run_id(
+    made = decoded_timetable(timetable).generate_run_id(
         run_type=DagRunType(run_type),
-        run_after=_time(run_after),
+        run_after=decode_time(run_after),
         data_interval=interval and _interval(interval),
         **extra,
     )
@@ -76,31 +78,31 @@ def run_id(timetable: str, run_type: str, run_after: str, interval: list | None,
 @method("timetable.between")
 def runs_between(timetable: str, earliest: str, latest: str, most: int) -> dict[str, Any]:
     """The runs of a backfill; `truncated` if there are more than `most` of them."""
-    runs = _iterate(_decoded(timetable), _time(earliest), _time(latest))
+    runs = _iterate(decoded_timetable(timetable), decode_time(earliest), decode_time(latest))
     infos = [_encode_run_info(info, "the timetable") for info in islice(runs, most + 1)]
     return {"runs": infos[:most], "truncated": len(infos) > most}
 
 
 @method("timetable.partition_date")
 def partition_date(timetable: str, key: str) -> str | None:
-    date = _decoded(timetable).resolve_partition_date(key)
-    return None if date is None else _encode_time(date, "resolve_partition_date")
+    date = decoded_timetable(timetable).resolve_partition_date(key)
+    return None if date is None else encode_time(date, "resolve_partition_date")
 
 
 @method("timetable.localize")
 def localize(timetable: str, bound: str) -> str:
-    localized = _decoded(timetable).localize_partition_datetime(_time(bound))
-    return _encode_time(localized, "localize_partition_datetime")
+    localized = decoded_timetable(timetable).localize_partition_datetime(decode_time(bound))
+    return encode_time(localized, "localize_partition_datetime")
 
 
 @lru_cache(maxsize=2000)
-def _decoded(timetable: str) -> Timetable:
-    _load_plugins()
+def decoded_timetable(timetable: str) -> Timetable:
+    load_plugins()
     return decode_timetable(json.loads(timetable))
 
 
 @cache
-def _load_plugins() -> None:
+def load_plugins() -> None:
     plugins_manager.ensure_plugins_loaded()
 
 
@@ -116,19 +118,19 @@ def _iterate(timetable: Timetable, earliest: Any, latest: Any) -> Iterator[DagRu
 
 def _run_info(info: dict[str, Any]) -> DagRunInfo:
     return DagRunInfo(
-        run_after=_time(info["run_after"]),
+        run_after=decode_time(info["run_after"]),
         data_interval=info["data_interval"] and _interval(info["data_interval"]),
-        partition_date=_time(info["partition_date"]),
+        partition_date=decode_time(info["partition_date"]),
         partition_key=info["partition_key"],
     )
 
 
 def _interval(interval: list[str]) -> DataInterval:
     start, end = interval
-    return DataInterval(start=_time(start), end=_time(end))
+    return DataInterval(start=decode_time(start), end=decode_time(end))
 
 
-def _time(text: str | None) -> Any:
+def decode_time(text: str | None) -> Any:
     return coerce_datetime(text and datetime.datetime.fromisoformat(text))
 
 
@@ -137,9 +139,9 @@ def _encode_run_info(info: Any, source: str) -> dict[str, Any]:
         raise TypeError(f"{source} returned {info!r}, which is neither a DagRunInfo nor None")
     interval, date = info.data_interval, info.partition_date
     return {
-        "run_after": _encode_time(info.run_after, f"run_after of {source}"),
+        "run_after": encode_time(info.run_after, f"run_after of {source}"),
         "data_interval": interval and _encode_interval(interval, f"data_interval of {source}"),
-        "partition_date": date and _encode_time(date, f"partition_date of {source}"),
+        "partition_date": date and encode_time(date, f"partition_date of {source}"),
         "partition_key": info.partition_key,
     }
 
@@ -147,10 +149,10 @@ def _encode_run_info(info: Any, source: str) -> dict[str, Any]:
 def _encode_interval(interval: Any, source: str) -> list[str]:
     if not isinstance(interval, DataInterval):
         raise TypeError(f"{source} returned {interval!r}, which is not a DataInterval")
-    return [_encode_time(interval.start, source), _encode_time(interval.end, source)]
+    return [encode_time(interval.start, source), encode_time(interval.end, source)]
 
 
-def _encode_time(time: Any, source: str) -> str:
+def encode_time(time: Any, source: str) -> str:
     if not isinstance(time, datetime.datetime):
         raise TypeError(f"{source} is {time!r}, which is not a time")
     if time.utcoffset() is None:

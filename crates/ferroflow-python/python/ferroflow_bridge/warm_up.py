@@ -13,6 +13,9 @@ from pathlib import Path
 
 from ferroflow_bridge import child
 
+# A function that was called about ten times has its fastest form; most are called several times a round.
+_ROUNDS = 3
+
 _SYNTHETIC_DAG = """
 from datetime import datetime, timedelta
 
@@ -45,7 +48,8 @@ with DAG(
             outlets=[Asset("warm://asset")],
         )
         second = PythonOperator(task_id="second", python_callable=nothing)
-    first >> second >> EmptyOperator(task_id="third")
+        third = task(nothing, task_id="third")
+        first >> second >> third() >> EmptyOperator(task_id="fourth")
 
 
 @dag(schedule="0 0 * * *", start_date=datetime(2024, 1, 1), catchup=False)
@@ -77,6 +81,18 @@ ferroflow_warm_up_asset()
 
 with DAG("ferroflow_warm_up_unscheduled", schedule=None):
     EmptyOperator(task_id="only")
+"""
+
+_SHORT_DAG = """
+from airflow.sdk import DAG, task
+
+with DAG("ferroflow_warm_up", schedule=None):
+    for number in range(10):
+        @task(task_id=f"number_{number}")
+        def nothing():
+            pass
+
+        nothing()
 """
 
 
@@ -119,7 +135,8 @@ def _parse_synthetic_dag() -> dict:
         file = Path(folder, "warm_up_dag.py")
         file.write_text(_SYNTHETIC_DAG)
         request = DagFileParseRequest(file=os.fspath(file), bundle_path=Path(folder), bundle_name="warm-up")
-        result = parse.parse_file(request)
+        for _ in range(_ROUNDS):
+            result = parse.parse_file(request)
         problems = _run_synthetic_tasks(file)
     sys.path[:] = path
     for number, handler in handlers.items():
@@ -130,13 +147,43 @@ def _parse_synthetic_dag() -> dict:
     return {"dags": len(result.dags), "errors": [*result.import_errors.values(), *problems]}
 
 
+def learn_hot_pages() -> None:
+    """When nothing more is loaded: finds out what tasks write to."""
+    from ferroflow_bridge import hot_pages, synthetic_task
+
+    def run(file: Path) -> None:
+        synthetic_task.run_and_leave(file, ["number_0"])
+
+    hot_pages.OF_TASK.learn(_short_dag, run)
+    hot_pages.OF_IMPORTED_TASK.learn(_imported_short_dag, run)
+
+
+@contextlib.contextmanager
+def _short_dag():
+    """The file of a DAG, in a process that ends with it: it prints nowhere from now on."""
+    child.print_nowhere()
+    with tempfile.TemporaryDirectory(prefix="ferroflow-") as folder, _without_plugins(), _by_the_usual_rule():
+        file = Path(folder, "warm_up_dag.py")
+        file.write_text(_SHORT_DAG)
+        yield file
+
+
+@contextlib.contextmanager
+def _imported_short_dag():
+    from ferroflow_bridge import synthetic_task
+
+    with _short_dag() as file:
+        synthetic_task.import_for_all(file)
+        yield file
+
+
 def _run_synthetic_tasks(file: Path) -> list[str]:
     """Only makes tasks faster: a site whose policies forbid them does without. What went wrong is told."""
     try:
         from ferroflow_bridge import synthetic_task, task
 
         task.warm_up()
-        synthetic_task.run(file, ["group.first", "group.second"])
+        synthetic_task.run(file, ["group.first", "group.second", "group.third"] * _ROUNDS)
     except (Exception, SystemExit) as error:
         return [f"no task could be tried out: {type(error).__name__}: {error}"]
     return []

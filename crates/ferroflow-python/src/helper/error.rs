@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Why a helper has no answer.
@@ -113,4 +114,10 @@ pub(super) fn result_of(purpose: &str, id: u64, answer: Value) -> Result<Value, 
         Ok(answer) => Ok(answer.result),
         Err(error) => Err(malformed(error.to_string())),
     }
+}
+
+/// What an answer means.
+pub(crate) fn read<T: DeserializeOwned>(purpose: &str, answer: Value) -> Result<T, HelperError> {
+    serde_json::from_value(answer)
+        .map_err(|problem| HelperError::Malformed { purpose: purpose.to_owned(), why: problem.to_string() })
 }

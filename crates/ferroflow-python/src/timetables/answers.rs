@@ -9,6 +9,10 @@ use serde_json::{Value, json};
 
 /// A custom timetable in the words and flags that the `dag` table and the REST API show.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of Airflow's, and says nothing of the others"
+)]
 pub struct Described {
     /// The import path of the class.
     pub type_name: String,
@@ -29,6 +33,8 @@ pub struct Described {
     /// The assets that trigger runs.
     #[serde(rename = "asset_condition", deserialize_with = "condition")]
     pub assets: Option<AssetCondition>,
+    /// Whether it derives from the class whose runs official schedulers make when assets change.
+    pub asset_triggered: bool,
     /// What the `dag` table keeps about the mappers of partitions: a list.
     #[serde(deserialize_with = "json_text")]
     pub partition_mapper_info: Json,

@@ -1,11 +1,14 @@
 //! Why a custom timetable has no answer, for the author of the DAG.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ferroflow_model::Json;
+use ferroflow_model::partition_mapper::OwnClass;
 use ferroflow_model::timetable::Timetable;
 
 use crate::helper::HelperError;
+use crate::quarantine::LeftAlone;
 
 /// Why a custom timetable has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +62,10 @@ impl TimetableError {
         }
     }
 
+    pub(super) fn in_quarantine(class: &str, left: LeftAlone) -> Self {
+        Self::InQuarantine { class: class.to_owned(), pause: left.pause, last: left.last }
+    }
+
     /// All there is to say, for an import error: what failed, why, and the last calls.
     pub fn explanation(&self) -> String {
         match self {
@@ -71,17 +78,22 @@ impl TimetableError {
     }
 }
 
-/// The custom class of a serialized timetable, or of the one within.
+/// The custom class of a serialized timetable, or of the one within; of one of Airflow's own, those of its mappers.
 pub(super) fn class_of(timetable: &Json) -> String {
-    fn custom(timetable: &Timetable) -> &str {
+    fn custom(timetable: &Timetable) -> String {
         match timetable {
             Timetable::AssetOrTime { time, .. } => custom(time),
-            Timetable::Custom(custom) => &custom.class,
-            other => other.type_name(),
+            Timetable::Custom(custom) => custom.class.clone(),
+            Timetable::PartitionedAsset(partitioned) => {
+                let classes: BTreeSet<&str> = partitioned.own_classes().iter().map(OwnClass::path).collect();
+                let classes: Vec<&str> = classes.into_iter().collect();
+                format!("{} (with {})", timetable.type_name(), classes.join(", "))
+            }
+            other => other.type_name().to_owned(),
         }
     }
     match Timetable::decode(timetable.text()) {
-        Ok(timetable) => custom(&timetable).to_owned(),
+        Ok(timetable) => custom(&timetable),
         Err(_) => "(one that cannot be decoded)".to_owned(),
     }
 }

@@ -35,7 +35,7 @@ pub async fn connection_tests(
     let most = cx.settings.connection_test.max_concurrency;
     let counts = cx.db.read(|tx| async move { connection_test::counts(tx).await }.scope_boxed()).await?;
     let active = u32::try_from(counts.active).unwrap_or(u32::MAX);
-    let room = most.saturating_sub(active);
+    let room = most.saturating_sub(active).min(u32::try_from(executors.free_slots()).unwrap_or(u32::MAX));
     if counts.pending == 0 || room == 0 {
         return Ok(ConnectionTests { counts, ..ConnectionTests::default() });
     }

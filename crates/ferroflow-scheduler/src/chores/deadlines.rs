@@ -8,13 +8,14 @@ use ferroflow_db::due_callback::{Move, move_on};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::missed_deadline::{self, MissedDeadline};
 use ferroflow_db::{Error as DbError, Json, ScopedFutureExt as _, Tx, dag, dag_run_note, trigger};
+use ferroflow_execution::BesideRun;
 use ferroflow_model::sdk_json;
 use ferroflow_model::state::CallbackState;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::deadline_context::{DagFacts, context, with_context};
+use super::deadline_context::{context, with_context};
 use crate::{Context, Error};
 
 /// How many are dealt with in one transaction; with more, the chore goes on.
@@ -119,7 +120,7 @@ async fn callback_data(
     run: &DagRun,
 ) -> Result<Result<Value, String>, DbError> {
     let Ok(data) = callback.data.value() else { return Ok(Err("its callback is not JSON".to_owned())) };
-    let dag = DagFacts {
+    let dag = BesideRun {
         display_name: dag::find(tx, &run.dag_id).await?.and_then(|dag| dag.dag_display_name),
         note: dag_run_note::find(tx, run.id).await?,
         versions: missed_deadline::versions(tx, run).await?,

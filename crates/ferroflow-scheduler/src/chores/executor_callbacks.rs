@@ -4,15 +4,17 @@
 //! one. (Official schedulers do not lock them. A row that one of them dispatches meanwhile has left its state.)
 
 use ferroflow_db::callback::Callback;
-use ferroflow_db::dag_run::DagRun;
-use ferroflow_db::due_callback::{self, Move};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, missed_deadline};
+use ferroflow_db::due_callback::{self, Holder, Move};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, missed_deadline};
+use ferroflow_executor::{Bundle, CallbackWorkload};
 use ferroflow_model::extended_json;
 use ferroflow_model::state::CallbackState;
+use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::executors::Executors;
+use super::lost_callbacks::lost_callbacks;
 use crate::{Context, Error};
 
 /// How many are dealt with at a time; the others are by the next chore.
@@ -21,12 +23,10 @@ const BATCH: usize = 100;
 /// A callback that goes to an executor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutorCallback {
-    /// Its row, which is queued now.
-    pub callback: Callback,
     /// The executor; the default one if none is named.
     pub executor: Option<String>,
-    /// The run that it is about.
-    pub run: DagRun,
+    /// What that is to run. Its row is queued now.
+    pub workload: CallbackWorkload,
 }
 
 /// What became of callbacks that wait for an executor.
@@ -36,25 +36,36 @@ pub struct ExecutorCallbacks {
     pub queued: Vec<ExecutorCallback>,
     /// Those that no executor can run, and why; they have failed.
     pub refused: Vec<(Uuid, String)>,
+    /// Those that were taken back from executors that are gone.
+    pub taken_back: Vec<Uuid>,
 }
 
 /// Picks the callbacks that go to executors, as many as these have room for.
 pub async fn executor_callbacks(
     cx: &Context,
+    now: Timestamp,
     executors: &impl Executors,
 ) -> Result<ExecutorCallbacks, Error> {
+    let taken_back = lost_callbacks(cx, executors, now).await?;
     let room = u32::try_from(executors.free_slots().min(BATCH)).unwrap_or_default();
     if room == 0 {
-        return Ok(ExecutorCallbacks::default());
+        return Ok(ExecutorCallbacks { taken_back, ..ExecutorCallbacks::default() });
     }
-    Ok(cx.db.transact(|tx| pick(tx, executors, room).scope_boxed()).await?)
+    let picked = cx.db.transact(|tx| pick(tx, executors, room, cx.job_id).scope_boxed()).await?;
+    Ok(ExecutorCallbacks { taken_back, ..picked })
 }
 
-async fn pick(tx: &mut Tx, executors: &impl Executors, room: u32) -> Result<ExecutorCallbacks, DbError> {
+async fn pick(
+    tx: &mut Tx,
+    executors: &impl Executors,
+    room: u32,
+    job_id: i64,
+) -> Result<ExecutorCallbacks, DbError> {
     let mut report = ExecutorCallbacks::default();
+    let holder = Holder { job_id, process: None }.to_string();
     for callback in due_callback::lock_pending(tx, room).await? {
-        let (to, output, route) = match route(tx, &callback, executors).await? {
-            Ok(route) => (CallbackState::Queued, callback.output.clone(), Ok(route)),
+        let (to, output, route) = match route(tx, &callback, executors, job_id).await? {
+            Ok(route) => (CallbackState::Queued, Some(holder.clone()), Ok(route)),
             Err(reason) => (CallbackState::Failed, Some(reason.clone()), Err(reason)),
         };
         let moved = Move { state: to, data: callback.data.clone(), trigger_id: callback.trigger_id, output };
@@ -62,10 +73,7 @@ async fn pick(tx: &mut Tx, executors: &impl Executors, room: u32) -> Result<Exec
             continue;
         }
         match route {
-            Ok((executor, run)) => {
-                let callback = Callback { state: Some(to), ..callback };
-                report.queued.push(ExecutorCallback { callback, executor, run });
-            }
+            Ok(routed) => report.queued.push(routed),
             Err(reason) => {
                 tracing::error!(id = %callback.id, reason, "a callback is not run");
                 report.refused.push((callback.id, reason));
@@ -75,10 +83,13 @@ async fn pick(tx: &mut Tx, executors: &impl Executors, room: u32) -> Result<Exec
     Ok(report)
 }
 
-type Route = Result<(Option<String>, DagRun), String>;
-
-/// Which executor runs a callback, and which run it is about.
-async fn route(tx: &mut Tx, callback: &Callback, executors: &impl Executors) -> Result<Route, DbError> {
+/// Which executor runs a callback, and what that is told; or why none can.
+async fn route(
+    tx: &mut Tx,
+    callback: &Callback,
+    executors: &impl Executors,
+    job_id: i64,
+) -> Result<Result<ExecutorCallback, String>, DbError> {
     let Ok(data) = callback.data.value() else { return Ok(Err("it is not JSON".to_owned())) };
     let data = extended_json::decode(&data);
     let executor = data["executor"].as_str();
@@ -93,10 +104,21 @@ async fn route(tx: &mut Tx, callback: &Callback, executors: &impl Executors) -> 
     let Some(run_id) = row_id(&data["dag_run_id"]) else {
         return Ok(Err("it does not say which run it is about".to_owned()));
     };
-    Ok(match missed_deadline::run(tx, run_id).await? {
-        Some(run) => Ok((executor.map(str::to_owned), run)),
-        None => Err("the run that it is about is gone".to_owned()),
-    })
+    let Some(run) = missed_deadline::run(tx, run_id).await? else {
+        return Ok(Err("the run that it is about is gone".to_owned()));
+    };
+    let Some(dag) = dag::find(tx, &run.dag_id).await? else {
+        return Ok(Err(format!("DAG {:?}, which it is about, is gone", run.dag_id)));
+    };
+    let workload = CallbackWorkload {
+        id: callback.id,
+        data: callback.data.clone(),
+        dag_rel_path: dag.relative_fileloc.unwrap_or_default(),
+        bundle_info: Bundle { name: dag.bundle_name, version: run.bundle_version },
+        log_path: format!("executor_callbacks/{}/{}/{}", run.dag_id, run.run_id, callback.id),
+        job_id,
+    };
+    Ok(Ok(ExecutorCallback { executor: executor.map(str::to_owned), workload }))
 }
 
 /// Airflow writes it as text.

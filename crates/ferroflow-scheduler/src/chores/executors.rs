@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use ferroflow_db::due_callback::CallbackInHand;
 use ferroflow_execution::Refusal;
-use ferroflow_executor::{Adopted, Orphan, Supervision};
+use ferroflow_executor::{Adopted, Errand, Errands, Orphan, Supervision};
+use uuid::Uuid;
+
+use crate::executors::first_of;
 
 /// What the chores ask of this scheduler's executors. An executor is called by the name that a task asks for it by; the
 /// default one by none.
@@ -19,23 +23,47 @@ pub trait Executors: Send + Sync {
     fn runs_callbacks(&self, executor: Option<&str>) -> bool;
     /// Whether it tries connections.
     fn tests_connections(&self, executor: Option<&str>) -> bool;
-    /// How much more all of them together take now.
+    /// How many more callbacks and connections each of them takes now.
     fn free_slots(&self) -> usize;
+    /// Hands one of them something to do besides tasks. Those that do nothing else are not given any.
+    fn take(&self, _executor: Option<&str>, _errand: Errand) {}
+    /// Whether one of them has something to do besides tasks.
+    fn has_errands(&self) -> bool {
+        false
+    }
+    /// Whether one of them has this to do.
+    fn has_errand(&self, _id: Uuid) -> bool {
+        false
+    }
+    /// Waits until one of them has done something that it was given to do besides tasks.
+    fn errand_ended(&self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
+    /// Ends the process of a callback whose scheduler is gone, should it still run here.
+    fn end_callback(&self, _callback: &CallbackInHand) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
 }
 
-/// The executor of this host, alone. It runs tasks, and nothing else.
+/// The executors of this host, which are all there are.
 pub struct LocalOnly {
-    /// Who supervises the tasks.
+    /// Who supervises what they run.
     pub supervision: Arc<Supervision>,
-    /// The names that tasks may ask for it by.
-    pub names: Vec<String>,
-    /// How many task instances it runs at once.
-    pub slots: usize,
+    /// Each: the names that it may be asked for by, and what it does besides tasks. The first is the default.
+    pub executors: Vec<(Vec<String>, Arc<Errands>)>,
+}
+
+impl LocalOnly {
+    fn errands(&self, executor: Option<&str>) -> Option<&Arc<Errands>> {
+        let is_asked =
+            |names: &[String]| executor.is_none_or(|executor| names.iter().any(|name| name == executor));
+        self.executors.iter().find(|(names, _)| is_asked(names)).map(|(_, errands)| errands)
+    }
 }
 
 impl Executors for LocalOnly {
     fn has(&self, executor: Option<&str>) -> bool {
-        executor.is_none_or(|executor| self.names.iter().any(|name| name == executor))
+        self.errands(executor).is_some()
     }
 
     async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
@@ -47,15 +75,39 @@ impl Executors for LocalOnly {
         self.has(executor)
     }
 
-    fn runs_callbacks(&self, _executor: Option<&str>) -> bool {
-        false
+    fn runs_callbacks(&self, executor: Option<&str>) -> bool {
+        self.has(executor)
     }
 
-    fn tests_connections(&self, _executor: Option<&str>) -> bool {
-        false
+    fn tests_connections(&self, executor: Option<&str>) -> bool {
+        self.has(executor)
     }
 
     fn free_slots(&self) -> usize {
-        self.slots
+        self.executors.iter().map(|(_, errands)| errands.room()).min().unwrap_or_default()
+    }
+
+    fn take(&self, executor: Option<&str>, errand: Errand) {
+        if let Some(errands) = self.errands(executor) {
+            errands.take(errand);
+        }
+    }
+
+    fn has_errands(&self) -> bool {
+        self.executors.iter().any(|(_, errands)| !errands.is_empty())
+    }
+
+    fn has_errand(&self, id: Uuid) -> bool {
+        self.executors.iter().any(|(_, errands)| errands.has(id))
+    }
+
+    async fn errand_ended(&self) {
+        first_of(self.executors.iter().map(|(_, errands)| errands.ended())).await;
+    }
+
+    async fn end_callback(&self, callback: &CallbackInHand) {
+        if let Some(process) = &callback.holder.process {
+            self.supervision.end_process(process, callback.id).await;
+        }
     }
 }

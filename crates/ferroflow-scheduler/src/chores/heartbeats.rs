@@ -8,6 +8,7 @@ use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::task_instance::overdue::{self, Silent};
 use ferroflow_model::outcome::Outcome;
 use ferroflow_model::outcome::heartbeat::{HeartbeatRow, Pulse, pulse};
+use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
@@ -35,8 +36,7 @@ pub async fn heartbeats(
     now: Timestamp,
     watching_since: Timestamp,
 ) -> Result<Heartbeats, Error> {
-    let timeout = cx.settings.scheduler.task_instance_heartbeat_timeout;
-    let timeout = SignedDuration::try_from(timeout).unwrap_or(SignedDuration::MAX);
+    let timeout = signed(cx.settings.scheduler.task_instance_heartbeat_timeout);
     let mut report = Heartbeats::default();
     if now.duration_since(watching_since) < grace(timeout) {
         return Ok(report);

@@ -18,6 +18,7 @@ mod executor_callbacks;
 mod executors;
 mod gauges;
 mod heartbeats;
+mod lost_callbacks;
 mod orphans;
 mod paused;
 mod schedule;
@@ -110,7 +111,7 @@ pub async fn run(
         Chore::Triggers => Report::Triggers(triggers(cx).await?),
         Chore::Backfills => Report::Backfills(backfills(cx, now).await?),
         Chore::Deadlines => Report::Deadlines(deadlines(cx, now).await?),
-        Chore::ExecutorCallbacks => Report::ExecutorCallbacks(executor_callbacks(cx, executors).await?),
+        Chore::ExecutorCallbacks => Report::ExecutorCallbacks(executor_callbacks(cx, now, executors).await?),
         Chore::ConnectionTests => Report::ConnectionTests(connection_tests(cx, now, executors).await?),
         Chore::StaleConnectionTests => Report::StaleConnectionTests(stale_connection_tests(cx, now).await?),
         Chore::PoolSlots => Report::PoolSlots(pool_slots(cx).await?),

@@ -95,7 +95,9 @@ fn table(settings: &Settings) -> Vec<(Chore, Duration)> {
         // There is no index to find them by, and a missed deadline tells that there is one.
         (Chore::ExecutorCallbacks, Duration::from_secs(30)),
     ];
-    if metrics.statsd_on || metrics.statsd_datadog_enabled || metrics.otel_on || settings.traces.otel_on {
+    let is_sent = metrics.statsd_on || metrics.statsd_datadog_enabled || metrics.otel_on;
+    // With the health check, Prometheus may ask for them.
+    if is_sent || settings.traces.otel_on || scheduler.enable_health_check {
         table.extend([
             (Chore::PoolSlots, scheduler.pool_metrics_interval),
             (Chore::TaskCounts, scheduler.ti_metrics_interval),
@@ -180,6 +182,7 @@ impl Chores {
                     found.ended.iter().copied().chain(found.given_up.iter().map(|gone| gone.id)).collect();
                 if gone.iter().any(|id| !self.ended.contains(id)) {
                     self.hasten(Chore::Orphans, now);
+                    self.hasten(Chore::ExecutorCallbacks, now);
                 }
                 self.ended = gone;
             }

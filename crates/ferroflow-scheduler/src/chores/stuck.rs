@@ -12,7 +12,8 @@ use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
 use ferroflow_execution::task_instance::FailedStuck;
 use ferroflow_model::outcome::stuck::{Stuck, StuckRow, stuck};
 use ferroflow_model::state::TaskState;
-use jiff::{SignedDuration, Timestamp};
+use ferroflow_telemetry::clock::signed;
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::executors::Executors;
@@ -86,7 +87,7 @@ async fn take_back(
         times_taken_back: u32::try_from(times).unwrap_or(u32::MAX),
     };
     let settings = &cx.settings.scheduler;
-    let timeout = SignedDuration::try_from(settings.task_queued_timeout).unwrap_or(SignedDuration::MAX);
+    let timeout = signed(settings.task_queued_timeout);
     let verdict = stuck(row, timeout, settings.num_stuck_in_queued_retries, now);
     if verdict == Stuck::TakeBack {
         if !overdue::take_back(tx, one.id, now).await? {

@@ -1,12 +1,17 @@
 //! Timetables that somebody wrote in Python are asked before the transaction, which may not wait for them.
 
+use std::sync::Arc;
+
 use ferroflow_model::state::RunType;
-use ferroflow_model::timetable::RunInfo;
-use ferroflow_python::timetables::{TimetableError, custom, serialized};
+use ferroflow_model::timetable::{RunInfo, Timetable};
+use ferroflow_python::timetables::{TimetableError, serialized};
 use ferroflow_telemetry::chain;
 
+use super::report::{CreatedRuns, NotCreated};
 use crate::Context;
 use crate::run::Definition;
+
+const NOBODY: &str = "the DAG has a timetable of its own, and there is no Python to ask it";
 
 /// What Python said of a run that is due, or that is there already.
 pub(super) struct Asked {
@@ -26,10 +31,9 @@ pub(super) async fn ask(
     is_there: bool,
 ) -> Option<Asked> {
     let (dag, about) = (definition.dag(), about?);
-    let document = serialized(custom(&dag.timetable)?);
+    let document = serialized(dag.timetable.custom()?);
     let Some(timetables) = &cx.timetables else {
-        let nobody = || "the DAG has a timetable of its own, and there is no Python to ask it".to_owned();
-        return Some(Asked { about, run_id: Err(nobody()), next: Err(nobody()) });
+        return Some(Asked { about, run_id: Err(NOBODY.to_owned()), next: Err(NOBODY.to_owned()) });
     };
     let said = |error: TimetableError| chain(&error);
     let run_id = if is_there {
@@ -39,4 +43,35 @@ pub(super) async fn ask(
     };
     let next = timetables.next_run(&document, Some(&about), &dag.restriction()).await.map_err(said);
     Some(Asked { about, run_id, next })
+}
+
+/// Whether only Python knows which assets a DAG waits for, and was not asked yet.
+pub(super) fn is_undescribed(definition: &Definition) -> bool {
+    matches!(definition.dag().timetable, Timetable::Custom(_)) && definition.described.get().is_none()
+}
+
+/// Asks Python about timetables for which assets or partitions wait. One that has no answer is refused. Returns whether
+/// any has one, with which everything is to be looked at again.
+pub(super) async fn describe(
+    cx: &Context,
+    undescribed: &[Arc<Definition>],
+    report: &mut CreatedRuns,
+) -> bool {
+    let mut is_any_known = false;
+    for definition in undescribed {
+        let dag = definition.dag();
+        let Timetable::Custom(custom) = &dag.timetable else { continue };
+        let described = match &cx.timetables {
+            Some(timetables) => timetables.describe(&serialized(custom)).await.map_err(|error| chain(&error)),
+            None => Err(NOBODY.to_owned()),
+        };
+        match described {
+            Ok(described) => {
+                definition.described.get_or_init(|| described);
+                is_any_known = true;
+            }
+            Err(reason) => report.refuse(&dag.dag_id, NotCreated::Timetable(reason)),
+        }
+    }
+    is_any_known
 }

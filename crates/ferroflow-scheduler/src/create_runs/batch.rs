@@ -1,25 +1,27 @@
 //! The runs of many DAGs are made, in one transaction.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use ferroflow_db::asset_trigger::{self, QueuedAsset};
 use ferroflow_db::dag::facts::{self, DagFacts as DagRow};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag_run_creation, serialized_dag};
 use ferroflow_execution::RunMaking;
-use ferroflow_execution::create_run::create_many;
+use ferroflow_execution::create_run::{OfRun, create_many};
 use ferroflow_model::runs::assets::QueueVerdict;
 use ferroflow_model::runs::create::{self, Verdict};
 use ferroflow_model::runs::events::{EventBounds, event_window};
 use ferroflow_model::state::RunType;
 use ferroflow_model::timetable::RunInfo;
+use ferroflow_telemetry::chain;
 use jiff::Timestamp;
 
 use super::assets::{self, Assets};
 use super::candidates::{Candidate, Gathered, condition_of};
-use super::deadlines::{self, OfRun};
 use super::facts::{Seen, Surroundings};
 use super::plan::{Owner, Plan, info, next_after, plan};
 use super::report::{CreatedRuns, NotCreated};
+use super::shaping::{Shaping, Unasked};
 use super::{INSTANCES_PER_TRANSACTION, making, runs_per_transaction};
 use crate::{Context, Error};
 
@@ -35,15 +37,30 @@ pub(super) async fn create(
         return Ok(());
     }
     let making = &making(cx)?;
-    let mut left: Vec<&[Candidate]> = batches(&gathered.candidates, runs_per_transaction(cx));
+    let mut shaping = match Shaping::new(cx).await {
+        Ok(shaping) => shaping,
+        Err(error) => {
+            for candidate in &gathered.candidates {
+                report.refuse(&candidate.dag_id, NotCreated::InstanceRules(chain(&error)));
+            }
+            return Ok(());
+        }
+    };
+    let mut left: Vec<Vec<&Candidate>> = batches(&gathered.candidates, runs_per_transaction(cx));
     left.reverse();
     while let Some(batch) = left.pop() {
-        let task = &Task { cx, making, batch, assets: &gathered.assets, now };
+        let task = &Task { cx, making, batch: &batch, assets: &gathered.assets, shaping: &shaping, now };
         match cx.db.transact(|tx| async move { task.run(tx).await }.scope_boxed()).await {
-            Ok(part) => report.add(part),
+            Ok((part, unasked)) => {
+                report.add(part);
+                let ready = shaping.ask(unasked, report).await;
+                if !ready.is_empty() {
+                    left.push(batch.into_iter().filter(|of| ready.contains(&of.dag_id)).collect());
+                }
+            }
             Err(error) if error.is_about_data() && batch.len() > 1 => {
                 let (first, second) = batch.split_at(batch.len() / 2);
-                left.extend([second, first]);
+                left.extend([second.to_vec(), first.to_vec()]);
             }
             Err(error) if error.is_about_data() => {
                 for candidate in batch {
@@ -56,7 +73,7 @@ pub(super) async fn create(
     Ok(())
 }
 
-fn batches(candidates: &[Candidate], most: usize) -> Vec<&[Candidate]> {
+fn batches(candidates: &[Candidate], most: usize) -> Vec<Vec<&Candidate>> {
     let mut batches = Vec::new();
     let mut left = candidates;
     while !left.is_empty() {
@@ -67,7 +84,7 @@ fn batches(candidates: &[Candidate], most: usize) -> Vec<&[Candidate]> {
             fits
         });
         let (batch, later) = left.split_at(fitting.count());
-        batches.push(batch);
+        batches.push(batch.iter().collect());
         left = later;
     }
     batches
@@ -77,15 +94,18 @@ fn batches(candidates: &[Candidate], most: usize) -> Vec<&[Candidate]> {
 struct Task<'a> {
     cx: &'a Context,
     making: &'a RunMaking,
-    batch: &'a [Candidate],
+    batch: &'a [&'a Candidate],
     assets: &'a Assets,
+    shaping: &'a Shaping<'a>,
     now: Timestamp,
 }
 
 /// What is to be written.
 #[derive(Default)]
-struct Writes<'a> {
-    runs: Vec<(Plan, &'a Candidate)>,
+struct Writes {
+    runs: Vec<Plan>,
+    /// Runs that Python is to be asked about first.
+    unasked: Vec<Unasked>,
     /// The next runs of DAGs.
     next: HashMap<String, Option<RunInfo>>,
     /// The flags of DAGs that are not as they should be.
@@ -93,15 +113,16 @@ struct Writes<'a> {
 }
 
 impl<'a> Task<'a> {
-    async fn run(&self, tx: &mut Tx) -> Result<CreatedRuns, DbError> {
+    async fn run(&self, tx: &mut Tx) -> Result<(CreatedRuns, Vec<Unasked>), DbError> {
         let mut report = CreatedRuns::default();
         let (mut dags, queued) = self.lock(tx, &mut report).await?;
         self.judge_queues(&mut dags, &queued);
         let around = Surroundings::load(tx, &dags).await?;
         let mut writes = self.decide(&dags, &around, &mut report);
         self.drop_taken(tx, &mut writes, &mut report).await?;
+        let unasked = std::mem::take(&mut writes.unasked);
         self.write(tx, writes, &dags, &queued, &mut report).await?;
-        Ok(report)
+        Ok((report, unasked))
     }
 
     /// Locks the DAGs, and what waits for those that assets ask a run for. A DAG that has changed is left out.
@@ -150,7 +171,7 @@ impl<'a> Task<'a> {
     /// Whether the conditions on assets are still met by what could be locked.
     fn judge_queues(&self, dags: &mut [Seen], queued: &[QueuedAsset]) {
         let by_id: HashMap<&str, &Candidate> =
-            self.batch.iter().map(|candidate| (candidate.dag_id.as_str(), candidate)).collect();
+            self.batch.iter().map(|candidate| (candidate.dag_id.as_str(), *candidate)).collect();
         let condition = |id: &str| condition_of(&by_id.get(id)?.definition);
         let verdicts = assets::judge(queued, condition, self.assets);
         for dag in dags {
@@ -160,12 +181,12 @@ impl<'a> Task<'a> {
         }
     }
 
-    fn decide(&self, dags: &[Seen], around: &Surroundings, report: &mut CreatedRuns) -> Writes<'a> {
+    fn decide(&self, dags: &[Seen], around: &Surroundings, report: &mut CreatedRuns) -> Writes {
         let facts: Vec<_> = dags.iter().map(|dag| dag.facts(around)).collect();
         let by_id: HashMap<&str, (&Seen, &'a Candidate)> = dags
             .iter()
             .filter_map(|dag| {
-                let candidate = self.batch.iter().find(|candidate| candidate.dag_id == dag.dag_id())?;
+                let candidate = *self.batch.iter().find(|candidate| candidate.dag_id == dag.dag_id())?;
                 Some((dag.dag_id(), (dag, candidate)))
             })
             .collect();
@@ -182,17 +203,17 @@ impl<'a> Task<'a> {
                 Verdict::AdvanceOnly => self.advance(dag, candidate, around, &mut writes),
                 Verdict::Refused(reason) => {
                     report.refuse(decision.dag_id, *reason);
-                    Ok(())
+                    Ok(true)
                 }
-                Verdict::Postponed => Ok(()),
+                Verdict::Postponed => Ok(true),
             };
             match done {
                 Err(reason) => report.refuse(decision.dag_id, reason),
-                Ok(()) if decision.exceeds_max_non_backfill != dag.row.exceeds_max_non_backfill => {
+                Ok(true) if decision.exceeds_max_non_backfill != dag.row.exceeds_max_non_backfill => {
                     let flags = &mut writes.flags[usize::from(decision.exceeds_max_non_backfill)];
                     flags.push(decision.dag_id.to_owned());
                 }
-                Ok(()) => {}
+                Ok(_) => {}
             }
             if decision.verdict == Verdict::AdvanceOnly {
                 report.advanced.push(decision.dag_id.to_owned());
@@ -202,22 +223,31 @@ impl<'a> Task<'a> {
         writes
     }
 
+    /// Plans a run. False if Python is to be asked about it first.
     fn plan(
         &self,
         dag: &Seen,
         candidate: &'a Candidate,
         run: &create::NewRun<'_>,
-        writes: &mut Writes<'a>,
-    ) -> Result<(), NotCreated> {
+        writes: &mut Writes,
+    ) -> Result<bool, NotCreated> {
         let asked = candidate.asked.as_ref();
-        let owner = Owner { row: &dag.row, definition: &dag.definition, asked };
+        let deadlines = &candidate.deadlines;
+        let owner = Owner { row: &dag.row, definition: &dag.definition, asked, deadlines };
         let planned = plan(self.cx, self.making, &owner, run, self.now)?;
+        let planned = match self.shaping.shaped(planned, dag.definition.dag()) {
+            Ok(planned) => planned,
+            Err(plan) => {
+                writes.unasked.push(Unasked { definition: Arc::clone(&dag.definition), plan: *plan });
+                return Ok(false);
+            }
+        };
         if run.run_type == RunType::Scheduled {
             let next = next_after(dag.definition.dag(), asked, &info(run), self.now)?;
             writes.next.insert(dag.dag_id().to_owned(), next);
         }
-        writes.runs.push((planned, candidate));
-        Ok(())
+        writes.runs.push(planned);
+        Ok(true)
     }
 
     fn advance(
@@ -225,29 +255,29 @@ impl<'a> Task<'a> {
         dag: &Seen,
         candidate: &Candidate,
         around: &Surroundings,
-        writes: &mut Writes<'a>,
-    ) -> Result<(), NotCreated> {
+        writes: &mut Writes,
+    ) -> Result<bool, NotCreated> {
         let there = dag.existing(around).ok_or(NotCreated::Changed)?;
         let next = next_after(dag.definition.dag(), candidate.asked.as_ref(), &there, self.now)?;
         writes.next.insert(dag.dag_id().to_owned(), next);
-        Ok(())
+        Ok(true)
     }
 
     /// A run of the same name, for another date, would fail all of them.
     async fn drop_taken(
         &self,
         tx: &mut Tx,
-        writes: &mut Writes<'a>,
+        writes: &mut Writes,
         report: &mut CreatedRuns,
     ) -> Result<(), DbError> {
         let keys: Vec<(&str, &str)> = writes
             .runs
             .iter()
-            .map(|(plan, _)| (plan.outline.dag_id.as_str(), plan.outline.run_id.as_str()))
+            .map(|plan| (plan.outline.dag_id.as_str(), plan.outline.run_id.as_str()))
             .collect();
         let taken = dag_run_creation::find_ids(tx, &keys).await?;
         for (dag_id, run_id) in taken.into_keys() {
-            writes.runs.retain(|(plan, _)| plan.outline.dag_id != dag_id);
+            writes.runs.retain(|plan| plan.outline.dag_id != dag_id);
             writes.next.remove(&dag_id);
             writes.flags.iter_mut().for_each(|flags| flags.retain(|flagged| *flagged != dag_id));
             report.refuse(&dag_id, NotCreated::RunIdTaken(run_id));
@@ -258,16 +288,16 @@ impl<'a> Task<'a> {
     async fn write(
         &self,
         tx: &mut Tx,
-        writes: Writes<'a>,
+        writes: Writes,
         dags: &[Seen],
         queued: &[QueuedAsset],
         report: &mut CreatedRuns,
     ) -> Result<(), DbError> {
         let rows: HashMap<&str, &Seen> = dags.iter().map(|dag| (dag.dag_id(), dag)).collect();
         let (runs, outlines): (Vec<_>, Vec<_>) =
-            writes.runs.into_iter().map(|(plan, candidate)| (plan.run, (plan.outline, candidate))).unzip();
+            writes.runs.into_iter().map(|plan| (plan.run, (plan.outline, plan.deadlines))).unzip();
         let made = create_many(tx, runs, self.now).await?;
-        for ((run, candidate), made) in outlines.into_iter().zip(made) {
+        for ((run, deadlines), made) in outlines.into_iter().zip(made) {
             let Some(dag) = rows.get(run.dag_id.as_str()) else { continue };
             let consumed_events = match run.run_type {
                 RunType::AssetTriggered => self.consume(tx, dag, run.run_after, made.id, queued).await?,
@@ -279,8 +309,8 @@ impl<'a> Task<'a> {
                 bundle_name: &dag.row.bundle_name,
                 logical_date: run.logical_date,
             };
-            let deadlines = deadlines::add(tx, &of_run, &candidate.deadlines, self.now).await?;
-            report.created.push(run.created(&made, consumed_events, deadlines));
+            let deadlines = deadlines.add(tx, &of_run, self.now).await?;
+            report.created.push(run.created(made, consumed_events, deadlines));
         }
         for (next, dag_ids) in alike(&writes.next) {
             facts::set_next_run(tx, &dag_ids, next).await?;

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use ferroflow_db::asset_trigger::{self, QueuedAsset};
 use ferroflow_db::dag::facts::{self, DagFacts as DagRow};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
+use ferroflow_execution::create_run::{PlannedDeadlines, plan_deadlines};
 use ferroflow_model::asset::AssetCondition;
 use ferroflow_model::runs::assets::QueueVerdict;
 use ferroflow_model::runs::create::{self, Verdict};
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::RUNS_PER_PASS;
-use super::ask::{Asked, ask};
+use super::ask::{Asked, ask, describe, is_undescribed};
 use super::assets::{self, Assets};
-use super::deadlines::{self, PlannedDeadlines};
 use super::facts::{Seen, Surroundings};
 use super::report::{CreatedRuns, NotCreated};
 use crate::run::Definition;
@@ -45,8 +46,11 @@ pub(super) async fn gather(
     now: Timestamp,
     report: &mut CreatedRuns,
 ) -> Result<Gathered, Error> {
-    let read = cx.db.read(|tx| async move { Error::split(Snapshot::load(tx, cx, now).await) }.scope_boxed());
-    let Snapshot { mut dags, around, assets, stale_queues, unreadable } = read.await??;
+    let mut snapshot = Snapshot::read(cx, now).await?;
+    if describe(cx, &snapshot.undescribed, report).await {
+        snapshot = Snapshot::read(cx, now).await?;
+    }
+    let Snapshot { mut dags, around, assets, stale_queues, unreadable, .. } = snapshot;
     unqueue_stale(cx, &stale_queues).await?;
     for (dag_id, reason) in unreadable {
         report.refuse(&dag_id, reason);
@@ -88,9 +92,15 @@ struct Snapshot {
     /// What waits for DAGs that wait for no assets any more.
     stale_queues: Vec<(i64, String)>,
     unreadable: Vec<(String, NotCreated)>,
+    /// DAGs for which assets wait, and of which only Python knows for which they wait.
+    undescribed: Vec<Arc<Definition>>,
 }
 
 impl Snapshot {
+    async fn read(cx: &Context, now: Timestamp) -> Result<Self, Error> {
+        cx.db.read(|tx| async move { Error::split(Self::load(tx, cx, now).await) }.scope_boxed()).await?
+    }
+
     async fn load(tx: &mut Tx, cx: &Context, now: Timestamp) -> Result<Self, Error> {
         let queued = asset_trigger::queued(tx).await?;
         let due = facts::due(tx, now).await?;
@@ -103,6 +113,15 @@ impl Snapshot {
             unreadable.map(|(id, error)| (id, NotCreated::BadRow(error.to_string()))).collect();
         let rows: Vec<DagRow> = due.dags.into_iter().chain(others.dags).collect();
         let definitions = definitions(tx, cx, &rows, now, &mut unreadable).await?;
+        let waiting: BTreeSet<&str> = queued.iter().map(|row| row.dag_id.as_str()).collect();
+        let waiting: Vec<&Arc<Definition>> = waiting.iter().filter_map(|id| definitions.get(*id)).collect();
+        let undescribed: Vec<Arc<Definition>> = waiting
+            .iter()
+            .filter(|definition| is_undescribed(definition))
+            .map(|one| Arc::clone(one))
+            .collect();
+        let strange = waiting.iter().filter(|definition| is_never_triggered(definition));
+        unreadable.extend(strange.map(|one| (one.dag().dag_id.to_string(), NotCreated::NotTriggered)));
         let (assets, stale_queues, triggered) = queues(tx, &queued, &definitions).await?;
         let mut dags: Vec<Seen> = Vec::with_capacity(rows.len());
         for row in rows {
@@ -116,7 +135,7 @@ impl Snapshot {
         }
         let mut around = Surroundings::load(tx, &dags).await?;
         around.load_turns(tx, &dags, now).await?;
-        Ok(Self { dags, around, assets, stale_queues, unreadable })
+        Ok(Self { dags, around, assets, stale_queues, unreadable, undescribed })
     }
 }
 
@@ -167,8 +186,14 @@ async fn queues(tx: &mut Tx, queued: &[QueuedAsset], definitions: &Definitions) 
 
 /// The condition on assets of a DAG that gets runs for assets as such. One that waits for partitions gets them for those.
 pub(super) fn condition_of(definition: &Arc<Definition>) -> Option<&AssetCondition> {
-    let timetable = &definition.dag().timetable;
-    timetable.assets().filter(|_| !timetable.is_partitioned())
+    definition.assets().filter(|_| !definition.is_partitioned() && !is_never_triggered(definition))
+}
+
+/// Whether a timetable of somebody's own waits for assets, but is not of the kind that official schedulers make runs
+/// for.
+fn is_never_triggered(definition: &Definition) -> bool {
+    let described = definition.described.get();
+    described.is_some_and(|one| one.assets.is_some() && !one.partitioned && !one.asset_triggered)
 }
 
 async fn unqueue_stale(cx: &Context, stale: &[(i64, String)]) -> Result<(), Error> {
@@ -187,7 +212,7 @@ async fn prepare(
     around: &Surroundings,
 ) -> Result<Vec<Candidate>, Error> {
     let definitions: Vec<&Arc<Definition>> = in_turn.iter().map(|(dag, _)| &dag.definition).collect();
-    let mut deadlines = deadlines::plan(cx, &definitions).await?;
+    let mut deadlines = plan_deadlines(&cx.service, &with_deadlines(&definitions)).await?;
     let mut candidates = Vec::with_capacity(in_turn.len());
     for (dag, advances) in in_turn {
         let about = if advances { dag.existing(around) } else { dag.next.info() };
@@ -200,4 +225,10 @@ async fn prepare(
         });
     }
     Ok(candidates)
+}
+
+/// The versions of DAGs that have deadlines.
+pub(super) fn with_deadlines(definitions: &[&Arc<Definition>]) -> Vec<Uuid> {
+    let with_deadlines = definitions.iter().filter(|definition| !definition.dag().deadlines.is_empty());
+    with_deadlines.map(|definition| definition.version.id).collect()
 }

@@ -1,21 +1,22 @@
 //! Step 1 of the cycle: runs that are due are made.
 //!
-//! A pass gathers what may be due without a lock, asks the model whose turn it is, and asks Python where a timetable is
-//! somebody's own. Then it goes through the DAGs in their turns, many of them in one transaction: their rows in `dag` are
-//! locked, what is locked is looked at again and decided anew, and the runs are written.
+//! A pass gathers what may be due without a lock, asks the model whose turn it is, and asks Python where a timetable or
+//! a partition mapper is somebody's own. Then it goes through the DAGs in their turns, many of them in one transaction:
+//! their rows in `dag` are locked, what is locked is looked at again and decided anew, and the runs are written.
 //!
 //! Locks, in this order: `dag` (skipping those that others hold), `asset_dag_run_queue` (the same). Partitions of assets
 //! lock their rows in `asset_partition_dag_run` only, as official schedulers do.
 
 mod ask;
 pub(crate) mod assets;
+mod awaited;
 mod batch;
 mod candidates;
-mod deadlines;
 mod facts;
 mod partitions;
 mod plan;
 mod report;
+mod shaping;
 
 use std::collections::BTreeSet;
 
@@ -43,9 +44,10 @@ pub async fn create_runs(cx: &Context, now: Timestamp) -> Result<CreatedRuns, Er
     if !cx.settings.scheduler.use_job_schedule {
         return Ok(report);
     }
-    partitions::create(cx, now, &mut report).await?;
+    // Each is large, and whoever awaits both would be larger than a stack likes.
+    Box::pin(partitions::create(cx, now, &mut report)).await?;
     let got_run: BTreeSet<String> = report.created.iter().map(|run| run.dag_id.clone()).collect();
-    let gathered = candidates::gather(cx, &got_run, now, &mut report).await?;
+    let gathered = Box::pin(candidates::gather(cx, &got_run, now, &mut report)).await?;
     batch::create(cx, &gathered, now, &mut report).await?;
     Ok(report)
 }

@@ -7,19 +7,24 @@ use ferroflow_db::dag::facts::{self, DagFacts as DagRow};
 use ferroflow_db::pending_partition::{self, Arrived, PendingPartition};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, serialized_dag};
 use ferroflow_execution::RunMaking;
-use ferroflow_execution::create_run::create_many;
-use ferroflow_model::partition_mapper::{MapperKind, PartitionMapper, WaitPolicy};
+use ferroflow_execution::create_run::{OfRun, PlannedDeadlines, create_many, plan_deadlines};
+use ferroflow_model::partition_mapper::{KeyProblem, MapperKind, PartitionMapper, WaitPolicy};
 use ferroflow_model::runs::assets::AssetKey;
 use ferroflow_model::runs::create::NewRun;
-use ferroflow_model::runs::partitions::{self, AssetProgress, PartitionedDag, Verdict};
+use ferroflow_model::runs::partitions::{self, AssetProgress, Lacking, PartitionedDag, Verdict};
 use ferroflow_model::timetable::{PartitionDate, Timetable};
+use ferroflow_python::timetables::ExpectedKeys;
+use ferroflow_telemetry::chain;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::ask::{describe, is_undescribed};
 use super::assets::Assets;
-use super::deadlines::{self, OfRun, PlannedDeadlines};
+use super::awaited::{Said, received, said_by_python};
+use super::candidates::with_deadlines;
 use super::plan::{Owner, Plan, plan};
 use super::report::{CreatedRuns, NotCreated};
+use super::shaping::{Shaping, Unasked};
 use super::{making, runs_per_transaction};
 use crate::run::Definition;
 use crate::{Context, Error};
@@ -31,17 +36,26 @@ const PAGE: i64 = 500;
 pub(super) async fn create(cx: &Context, now: Timestamp, report: &mut CreatedRuns) -> Result<(), Error> {
     let mut after = 0;
     loop {
-        let read =
-            cx.db.read(|tx| async move { Error::split(Page::load(tx, cx, after, now).await) }.scope_boxed());
-        let page = read.await??;
+        let mut page = Page::read(cx, after, now).await?;
+        if describe(cx, &page.undescribed(), report).await {
+            page = Page::read(cx, after, now).await?;
+        }
         let Some(last) = page.pending.last() else { return Ok(()) };
         after = last.id;
+        page.said = said_by_python(cx, &page.pending, &page.arrived, &page.definitions, report).await;
         let (runs, outdated) = page.decide(now, report);
         let definitions: Vec<&Arc<Definition>> = page.definitions.values().collect();
-        let deadlines = &deadlines::plan(cx, &definitions).await?;
+        let deadlines = &plan_deadlines(&cx.service, &with_deadlines(&definitions)).await?;
         delete(cx, &page, &outdated, report).await?;
         let task = &Task { cx, making: &making(cx)?, page: &page, deadlines, now };
-        task.create(&runs, report).await?;
+        match Shaping::new(cx).await {
+            Ok(shaping) => task.create(&runs, shaping, report).await?,
+            Err(error) => {
+                for (_, dag_id, _) in &runs {
+                    report.refuse(dag_id, NotCreated::InstanceRules(chain(&error)));
+                }
+            }
+        }
         if i64::try_from(page.pending.len()).unwrap_or(i64::MAX) < PAGE {
             return Ok(());
         }
@@ -55,9 +69,17 @@ struct Page {
     definitions: HashMap<String, Arc<Definition>>,
     fingerprints: HashMap<String, Value>,
     assets: Assets,
+    /// What Python says, where a mapper or a timetable is somebody's own.
+    said: Said,
 }
 
 impl Page {
+    async fn read(cx: &Context, after: i64, now: Timestamp) -> Result<Self, Error> {
+        cx.db
+            .read(|tx| async move { Error::split(Self::load(tx, cx, after, now).await) }.scope_boxed())
+            .await?
+    }
+
     async fn load(tx: &mut Tx, cx: &Context, after: i64, now: Timestamp) -> Result<Self, Error> {
         let pending = pending_partition::page(tx, after, PAGE).await?;
         let ids: Vec<i64> = pending.iter().map(|partition| partition.id).collect();
@@ -68,22 +90,21 @@ impl Page {
         // What cannot be read is left as it is: it may be readable again, and nothing that has come is thrown away.
         let definitions: HashMap<String, Arc<Definition>> =
             read.into_iter().filter_map(|(dag_id, read)| Some((dag_id, read.ok()?))).collect();
-        let fingerprints = definitions
-            .iter()
+        let native = definitions.iter().filter(|(_, read)| read.timetable_document.is_none());
+        let fingerprints = native
             .filter_map(|(id, read)| Some((id.clone(), read.dag().timetable.rollup_fingerprint().ok()?)))
             .collect();
-        let conditions: Vec<_> =
-            definitions.values().filter_map(|read| read.dag().timetable.assets()).collect();
+        let conditions: Vec<_> = definitions.values().filter_map(|read| read.assets()).collect();
         let assets = Assets::load(tx, conditions.into_iter()).await?;
-        Ok(Self { pending, arrived, definitions, fingerprints, assets })
+        Ok(Self { pending, arrived, definitions, fingerprints, assets, said: Said::default() })
+    }
+
+    fn undescribed(&self) -> Vec<Arc<Definition>> {
+        self.definitions.values().filter(|definition| is_undescribed(definition)).map(Arc::clone).collect()
     }
 
     /// The runs to make, each with the row of its partition, and the partitions to delete.
-    fn decide<'p>(
-        &'p self,
-        now: Timestamp,
-        report: &mut CreatedRuns,
-    ) -> (Vec<(i64, &'p str, NewRun<'p>)>, Vec<i64>) {
+    fn decide<'p>(&'p self, now: Timestamp, report: &mut CreatedRuns) -> (Vec<DueRun<'p>>, Vec<i64>) {
         let by_id: BTreeMap<i64, &PendingPartition> =
             self.pending.iter().map(|partition| (partition.id, partition)).collect();
         let progress: Vec<Vec<AssetProgress<'p>>> =
@@ -94,13 +115,17 @@ impl Page {
             .zip(&progress)
             .map(|(partition, assets)| self.facts(partition, assets))
             .collect();
-        let (mut runs, mut outdated) = (Vec::new(), Vec::new());
+        let (mut runs, mut outdated, mut failed) = (Vec::new(), Vec::new(), BTreeSet::new());
         let known = self.assets.known();
         for (id, verdict) in
             partitions::decide(&rows, |dag_id| self.partitioned(dag_id), &known, now, usize::MAX)
         {
             let Some(partition) = by_id.get(&id) else { continue };
             let dag_id = partition.dag_id.as_str();
+            // Why Python has no answer is told already.
+            if self.said.is_silent(dag_id) {
+                continue;
+            }
             match verdict {
                 Verdict::Create { run, no_date } => {
                     if let Some(reason) = no_date {
@@ -112,7 +137,16 @@ impl Page {
                 }
                 Verdict::Outdated => outdated.push(id),
                 Verdict::Refused(reason) => report.refuse(dag_id, reason),
-                Verdict::Waiting { .. } | Verdict::Postponed => {}
+                Verdict::Waiting { lacking, .. } => {
+                    if let Some(problem) = failure_in_python(&lacking)
+                        && failed.insert(dag_id)
+                    {
+                        let key = &partition.partition_key;
+                        let reason = format!("the partition mapper failed for the key {key:?}: {problem}");
+                        report.refuse(dag_id, NotCreated::PartitionMapper(reason));
+                    }
+                }
+                Verdict::Postponed => {}
             }
         }
         (runs, outdated)
@@ -124,8 +158,9 @@ impl Page {
         assets: &'r [AssetProgress<'r>],
     ) -> partitions::PendingPartition<'r> {
         let keys = assets.iter().map(|progress| (progress.asset.name, progress.asset.uri));
-        let key_date = match self.definitions.get(&partition.dag_id).map(|read| &read.dag().timetable) {
-            Some(Timetable::PartitionedAsset(timetable)) => {
+        let key_date = match (self.said.of(partition), self.timetable(partition)) {
+            (Some(said), _) => said.date.clone(),
+            (None, Some(Timetable::PartitionedAsset(timetable))) => {
                 timetable.date_for(keys, &partition.partition_key)
             }
             _ => Ok(PartitionDate::NotATime),
@@ -145,41 +180,55 @@ impl Page {
 
     /// What each asset has sent for a partition, and what its mapper waits for.
     fn progress(&self, partition: &PendingPartition) -> Vec<AssetProgress<'_>> {
-        let mut received: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
-        for arrived in self.arrived.iter().filter(|arrived| arrived.partition_id == partition.id) {
-            received.entry((&arrived.name, &arrived.uri)).or_default().insert(&arrived.source_key);
-        }
-        let timetable = self.definitions.get(&partition.dag_id).map(|read| &read.dag().timetable);
-        let progress = received.into_iter().map(|((name, uri), received)| {
+        let received = received(&self.arrived, partition).into_iter().enumerate();
+        let (said, timetable) = (self.said.of(partition), self.timetable(partition));
+        let progress = received.map(|(place, ((name, uri), received))| {
             let mapper = match timetable {
                 Some(Timetable::PartitionedAsset(timetable)) => Some(timetable.mapper(name, uri)),
                 _ => None,
             };
-            AssetProgress {
-                asset: AssetKey { name, uri },
-                received,
-                expected: mapper.map_or(Ok(None), |mapper| mapper.to_upstream(&partition.partition_key)),
-                wait: mapper.map_or(WaitPolicy::All, wait_of),
-            }
+            let expected = match (said, mapper) {
+                (Some(said), _) => said.assets.get(place).cloned().unwrap_or(Ok(None)),
+                (None, Some(mapper)) => expected_by(mapper, &partition.partition_key),
+                (None, None) => Ok(None),
+            };
+            let (expected, wait) = match expected {
+                Ok(Some((keys, wait))) => (Ok(Some(keys)), wait),
+                Ok(None) => (Ok(None), WaitPolicy::All),
+                Err(problem) => (Err(problem), WaitPolicy::All),
+            };
+            AssetProgress { asset: AssetKey { name, uri }, received, expected, wait }
         });
         progress.collect()
     }
 
+    fn timetable(&self, partition: &PendingPartition) -> Option<&Timetable> {
+        self.definitions.get(&partition.dag_id).map(|read| &read.dag().timetable)
+    }
+
     fn partitioned(&self, dag_id: &str) -> Option<PartitionedDag<'_>> {
-        let timetable = &self.definitions.get(dag_id)?.dag().timetable;
+        let definition = self.definitions.get(dag_id)?;
         Some(PartitionedDag {
-            fingerprint: self.fingerprints.get(dag_id)?,
-            condition: timetable.assets()?,
-            is_partitioned: timetable.is_partitioned(),
+            fingerprint: self.said.fingerprint(dag_id).or_else(|| self.fingerprints.get(dag_id))?,
+            condition: definition.assets()?,
+            is_partitioned: definition.is_partitioned(),
         })
     }
 }
 
-fn wait_of(mapper: &PartitionMapper) -> WaitPolicy {
-    match mapper.kind {
+fn failure_in_python<'l>(lacking: &'l [(AssetKey<'_>, Lacking)]) -> Option<&'l str> {
+    lacking.iter().find_map(|(_, lacking)| match lacking {
+        Lacking::MapperFailed(KeyProblem::InPython(problem)) => Some(problem.as_str()),
+        _ => None,
+    })
+}
+
+fn expected_by(mapper: &PartitionMapper, key: &str) -> ExpectedKeys {
+    let wait = match mapper.kind {
         MapperKind::Rollup { wait, .. } => wait,
         _ => WaitPolicy::All,
-    }
+    };
+    Ok(mapper.to_upstream(key)?.map(|keys| (keys, wait)))
 }
 
 async fn delete(cx: &Context, page: &Page, outdated: &[i64], report: &mut CreatedRuns) -> Result<(), Error> {
@@ -201,6 +250,9 @@ async fn delete(cx: &Context, page: &Page, outdated: &[i64], report: &mut Create
     Ok(())
 }
 
+/// A run to be made, with the row of its partition and its DAG.
+type DueRun<'p> = (i64, &'p str, NewRun<'p>);
+
 /// One transaction.
 struct Task<'a> {
     cx: &'a Context,
@@ -212,15 +264,31 @@ struct Task<'a> {
 
 impl Task<'_> {
     /// Makes runs, many in one transaction. What the database refuses is tried in halves, as for other runs.
-    async fn create(&self, runs: &[(i64, &str, NewRun<'_>)], report: &mut CreatedRuns) -> Result<(), Error> {
-        let mut left: Vec<_> = runs.chunks(runs_per_transaction(self.cx)).rev().collect();
+    async fn create(
+        &self,
+        runs: &[DueRun<'_>],
+        mut shaping: Shaping<'_>,
+        report: &mut CreatedRuns,
+    ) -> Result<(), Error> {
+        let chunks = runs.chunks(runs_per_transaction(self.cx)).rev();
+        let mut left: Vec<Vec<&DueRun<'_>>> = chunks.map(|chunk| chunk.iter().collect()).collect();
         while let Some(batch) = left.pop() {
-            let made = self.cx.db.transact(|tx| async move { self.run(tx, batch).await }.scope_boxed());
+            let (runs, shaped) = (batch.as_slice(), &shaping);
+            let made =
+                self.cx.db.transact(|tx| async move { self.run(tx, runs, shaped).await }.scope_boxed());
             match made.await {
-                Ok(part) => report.add(part),
+                Ok((part, unasked)) => {
+                    report.add(part);
+                    let ready = shaping.ask(unasked, report).await;
+                    if !ready.is_empty() {
+                        left.push(
+                            batch.into_iter().filter(|(_, dag_id, _)| ready.contains(*dag_id)).collect(),
+                        );
+                    }
+                }
                 Err(error) if error.is_about_data() && batch.len() > 1 => {
                     let (first, second) = batch.split_at(batch.len() / 2);
-                    left.extend([second, first]);
+                    left.extend([second.to_vec(), first.to_vec()]);
                 }
                 Err(error) if error.is_about_data() => {
                     for (_, dag_id, _) in batch {
@@ -233,7 +301,12 @@ impl Task<'_> {
         Ok(())
     }
 
-    async fn run(&self, tx: &mut Tx, batch: &[(i64, &str, NewRun<'_>)]) -> Result<CreatedRuns, DbError> {
+    async fn run(
+        &self,
+        tx: &mut Tx,
+        batch: &[&DueRun<'_>],
+        shaping: &Shaping<'_>,
+    ) -> Result<(CreatedRuns, Vec<Unasked>), DbError> {
         let mut report = CreatedRuns::default();
         let ids: Vec<i64> = batch.iter().map(|(id, ..)| *id).collect();
         let free: BTreeSet<i64> = pending_partition::lock_free(tx, &ids).await?.into_iter().collect();
@@ -242,7 +315,9 @@ impl Task<'_> {
         let rows = facts::find(tx, &dag_ids).await?.dags;
         let rows: HashMap<&str, &DagRow> = rows.iter().map(|row| (row.dag_id.as_str(), row)).collect();
         let versions = serialized_dag::latest_hashes(tx, &dag_ids).await?;
+        let none = PlannedDeadlines::default();
         let mut planned: Vec<(i64, Plan)> = Vec::new();
+        let mut unasked = Vec::new();
         for (id, dag_id, run) in batch.iter().filter(|(id, ..)| free.contains(id)) {
             let (Some(row), Some(definition)) = (rows.get(dag_id), self.page.definitions.get(*dag_id)) else {
                 continue;
@@ -252,14 +327,20 @@ impl Task<'_> {
                 report.is_more_due = true;
                 continue;
             }
-            let owner = Owner { row, definition, asked: None };
+            let deadlines = self.deadlines.get(&definition.version.id).unwrap_or(&none);
+            let owner = Owner { row, definition, asked: None, deadlines };
             match plan(self.cx, self.making, &owner, run, self.now) {
-                Ok(plan) => planned.push((*id, plan)),
+                Ok(plan) => match shaping.shaped(plan, definition.dag()) {
+                    Ok(plan) => planned.push((*id, plan)),
+                    Err(plan) => {
+                        unasked.push(Unasked { definition: Arc::clone(definition), plan: *plan });
+                    }
+                },
                 Err(reason) => report.refuse(dag_id, reason),
             }
         }
         self.write(tx, planned, &rows, &mut report).await?;
-        Ok(report)
+        Ok((report, unasked))
     }
 
     async fn write(
@@ -269,22 +350,19 @@ impl Task<'_> {
         rows: &HashMap<&str, &DagRow>,
         report: &mut CreatedRuns,
     ) -> Result<(), DbError> {
-        let none = PlannedDeadlines::default();
         let (runs, outlines): (Vec<_>, Vec<_>) =
-            planned.into_iter().map(|(id, plan)| (plan.run, (id, plan.outline))).unzip();
+            planned.into_iter().map(|(id, plan)| (plan.run, (id, plan.outline, plan.deadlines))).unzip();
         let made = create_many(tx, runs, self.now).await?;
-        for ((partition, run), made) in outlines.into_iter().zip(made) {
+        for ((partition, run, deadlines), made) in outlines.into_iter().zip(made) {
             let consumed_events = pending_partition::give_run(tx, partition, made.id, self.now).await?;
-            let definition = self.page.definitions.get(&run.dag_id);
-            let deadlines = definition.and_then(|read| self.deadlines.get(&read.version.id)).unwrap_or(&none);
             let of_run = OfRun {
                 id: made.id,
                 dag_id: &run.dag_id,
                 bundle_name: rows.get(run.dag_id.as_str()).map_or("", |row| &row.bundle_name),
                 logical_date: None,
             };
-            let deadlines = deadlines::add(tx, &of_run, deadlines, self.now).await?;
-            report.created.push(run.created(&made, consumed_events, deadlines));
+            let deadlines = deadlines.add(tx, &of_run, self.now).await?;
+            report.created.push(run.created(made, consumed_events, deadlines));
         }
         Ok(())
     }

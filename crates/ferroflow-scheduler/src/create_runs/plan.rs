@@ -1,7 +1,7 @@
 //! What is to be written for one DAG.
 
 use ferroflow_db::dag::facts::DagFacts as DagRow;
-use ferroflow_execution::create_run::{CreatedRun, NewRun, PlannedRun};
+use ferroflow_execution::create_run::{CreatedRun, NewRun, PlannedDeadlines, PlannedRun};
 use ferroflow_execution::{RunMaking, check_params};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::runs::create::NewRun as DecidedRun;
@@ -17,18 +17,22 @@ use crate::Context;
 use crate::run::Definition;
 
 /// A run to be written.
+#[derive(Clone)]
 pub(super) struct Plan {
     pub(super) run: PlannedRun,
+    pub(super) deadlines: PlannedDeadlines,
     pub(super) outline: Outline,
 }
 
 /// What has to be known of a run once it is written.
+#[derive(Clone)]
 pub(super) struct Outline {
     pub(super) dag_id: String,
     pub(super) run_id: String,
     pub(super) run_type: RunType,
     pub(super) run_after: Timestamp,
     pub(super) logical_date: Option<Timestamp>,
+    pub(super) partition_key: Option<String>,
 }
 
 /// Whose run it is.
@@ -36,6 +40,7 @@ pub(super) struct Owner<'a> {
     pub(super) row: &'a DagRow,
     pub(super) definition: &'a Definition,
     pub(super) asked: Option<&'a Asked>,
+    pub(super) deadlines: &'a PlannedDeadlines,
 }
 
 /// Plans a run, unless its name or a parameter of the DAG stands in the way.
@@ -73,21 +78,32 @@ pub(super) fn plan(
     };
     Ok(Plan {
         run: PlannedRun::new(dag, &owner.definition.version, &new, now),
+        deadlines: owner.deadlines.clone(),
         outline: Outline {
             dag_id: new.dag_id,
             run_id,
             run_type: run.run_type,
             run_after: run.run_after,
             logical_date: run.logical_date,
+            partition_key: new.partition_key,
         },
     })
 }
 
 impl Outline {
+    /// Whether both are the same run, which may be named by chance.
+    pub(super) fn is_of_the_same_run(&self, other: &Self) -> bool {
+        let key = |outline: &Self| {
+            let Self { dag_id, run_type, run_after, logical_date, partition_key, .. } = outline.clone();
+            (dag_id, run_type, run_after, logical_date, partition_key)
+        };
+        key(self) == key(other)
+    }
+
     /// What is reported of the run.
     pub(super) fn created(
         self,
-        made: &CreatedRun,
+        made: CreatedRun,
         consumed_events: u64,
         (deadlines, missing_deadlines): (usize, Vec<String>),
     ) -> Created {
@@ -98,6 +114,7 @@ impl Outline {
             run_type: self.run_type,
             run_after: self.run_after,
             instances: made.instances,
+            operators: made.operators,
             consumed_events,
             deadlines,
             missing_deadlines,

@@ -35,6 +35,8 @@ pub struct Created {
     pub run_after: Timestamp,
     /// How many task instances it has.
     pub instances: usize,
+    /// How many of them are of each kind of operator.
+    pub operators: Vec<(String, usize)>,
     /// How many asset events it consumes.
     pub consumed_events: u64,
     /// How many deadlines it has.
@@ -85,6 +87,18 @@ pub enum NotCreated {
     /// Its timetable has no answer.
     #[error("{0}")]
     Timetable(String),
+    /// Its timetable waits for assets, and is none that assets trigger.
+    #[error(
+        "its timetable waits for assets and does not derive from AssetTriggeredTimetable: no scheduler makes runs \
+         for it"
+    )]
+    NotTriggered,
+    /// A partition mapper or window has no answer.
+    #[error("{0}")]
+    PartitionMapper(String),
+    /// A weight rule or the mutation hook has no answer.
+    #[error("{0}")]
+    InstanceRules(String),
     /// The database does not take the run.
     #[error("the database refuses the run: {0}")]
     Database(String),

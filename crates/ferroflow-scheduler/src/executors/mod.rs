@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_executor::{Event, Executor, Happening, Workload};
 use ferroflow_model::admission;
 use uuid::Uuid;
@@ -47,10 +48,12 @@ pub struct Heard {
 }
 
 /// How often a try was handed over and has not ended: twice, if it was put off and went on before its process was gone.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Stays {
     all: usize,
     told: usize,
+    /// What it is of, and which try.
+    of: Option<(TaskInstanceKey, i32)>,
 }
 
 impl<E: Executor> Executors<E> {
@@ -67,7 +70,9 @@ impl<E: Executor> Executors<E> {
     /// Hands a queued task instance to one of them.
     pub fn submit(&mut self, place: usize, workload: Workload) {
         if let Some(named) = self.list.get_mut(place) {
-            self.handed.entry(workload.ti.id).or_default().all += 1;
+            let stays = self.handed.entry(workload.ti.id).or_default();
+            stays.all += 1;
+            stays.of = Some((workload.ti.key(), workload.ti.try_number));
             named.executor.submit(workload);
         }
     }
@@ -75,6 +80,14 @@ impl<E: Executor> Executors<E> {
     /// Whether one of them has this try.
     pub fn has(&self, id: Uuid) -> bool {
         self.handed.contains_key(&id)
+    }
+
+    /// The tries that they have, and whether each has told its state already.
+    pub fn have(&self) -> impl Iterator<Item = (&TaskInstanceKey, i32, bool)> {
+        self.handed.values().filter_map(|stays| {
+            let (key, try_number) = stays.of.as_ref()?;
+            Some((key, *try_number, stays.told > 0))
+        })
     }
 
     /// Whether none of them has anything.
@@ -108,10 +121,11 @@ impl<E: Executor> Executors<E> {
                 stays.all = stays.all.saturating_sub(1);
             }
         }
-        if stays.all > 0 {
+        let is_still_known = stays.all > 0;
+        if is_still_known {
             self.handed.insert(event.id, stays);
         }
-        Heard { is_told, is_still_known: stays.all > 0, event }
+        Heard { event, is_told, is_still_known }
     }
 }
 
@@ -140,7 +154,7 @@ impl<E: Executor> NamedExecutor<E> {
 }
 
 /// The first answer of several; none, for ever, if there is nobody to answer.
-async fn first_of<F: Future>(futures: impl Iterator<Item = F>) -> F::Output {
+pub(crate) async fn first_of<F: Future>(futures: impl Iterator<Item = F>) -> F::Output {
     let mut futures: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
     let first = poll_fn(move |context| {
         let answers = futures.iter_mut().find_map(|future| match future.as_mut().poll(context) {

@@ -26,6 +26,7 @@ use ferroflow_db::{Error as DbError, ScopedFutureExt as _};
 use ferroflow_model::admission::{
     Admitted, Decision, Executor, InUse, InstanceKey, Refusal, Stopped, Verdict,
 };
+use ferroflow_telemetry::clock::Stopwatch;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -111,13 +112,15 @@ impl TaskQueue {
             now,
         };
         let attempted = &Mutex::new(Vec::new());
+        let watch = Stopwatch::start();
         let passed = cx.db.transact(|tx| section::pass(tx, asked, attempted).scope_boxed()).await;
         match passed {
             Ok(None) => Ok(QueuedTasks { is_busy: true, is_worth_repeating: true, ..QueuedTasks::default() }),
             Ok(Some(pass)) => {
                 self.new.clear();
                 self.uncertain.clear();
-                Ok(self.take_in(pass))
+                let took = Some((watch.elapsed(), pass.reading));
+                Ok(QueuedTasks { took, ..self.take_in(pass) })
             }
             Err(error) => {
                 if matches!(error, DbError::OutcomeUnknown(_)) {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ferroflow_db::dag_run_query::RunWithDag;
 use ferroflow_db::task_instance::TaskInstance;
@@ -30,6 +31,8 @@ pub struct QueuedTasks {
     pub set_aside: Vec<(String, String)>,
     /// Whether another pass could queue more at once.
     pub is_worth_repeating: bool,
+    /// How long the section was taken, and how long of that was spent on reading; nothing if it was not entered.
+    pub took: Option<(Duration, Duration)>,
 }
 
 /// A task instance that is queued now. It is still to be handed to its executor.
@@ -126,5 +129,6 @@ pub(super) fn of(
         closed_pools: decision.closed_pools.clone(),
         stopped: decision.stopped.clone(),
         set_aside,
+        took: None,
     }
 }

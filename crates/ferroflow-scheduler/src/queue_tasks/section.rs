@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ferroflow_db::dag_run_query::{self, RunWithDag};
 use ferroflow_db::task_instance::{self, TaskInstance, queueing};
 use ferroflow_db::{Error as DbError, Tx, pool, task_instance_step};
 use ferroflow_model::admission::{Admitted, DEFAULT_PATIENCE, Decision, InUse, Tick, admit};
 use ferroflow_model::state::TaskState;
+use ferroflow_telemetry::clock::Stopwatch;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -38,6 +40,8 @@ pub(super) struct Pass {
     pub(super) granted: Vec<Granted>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) set_aside: Vec<(String, String)>,
+    /// How long it was read who waits and what is in use.
+    pub(super) reading: Duration,
 }
 
 /// One that is queued.
@@ -55,6 +59,7 @@ pub(super) async fn pass(
     attempted: &Mutex<Vec<(Admitted, Stay)>>,
 ) -> Result<Option<Pass>, DbError> {
     let Some(pools) = pool::lock_all(tx).await? else { return Ok(None) };
+    let watch = Stopwatch::start();
     let mut set_aside = Vec::new();
     if !asked.new.is_empty() {
         let found = read::by_id(tx, asked.cx, asked.new, asked.now).await?;
@@ -63,12 +68,13 @@ pub(super) async fn pass(
     }
     locked(asked.memory).set_pools(&pools, asked.cx.settings.core.multi_team);
     let in_use = count::in_use(tx, asked.memory).await?;
+    let reading = watch.elapsed();
     let (decision, admitted) = decide(asked, &in_use);
     let (mut granted, left_out) = lock_and_check(tx, asked, &admitted).await?;
     *locked(attempted) = granted.iter().filter_map(|one| attempt(one, &admitted)).collect();
     write(tx, asked, &mut granted).await?;
     granted.extend(recovered(tx, asked).await?);
-    Ok(Some(Pass { decision, in_use, granted, left_out, set_aside }))
+    Ok(Some(Pass { decision, in_use, granted, left_out, set_aside, reading }))
 }
 
 fn decide(asked: &Asked<'_>, in_use: &InUse) -> (Decision, Vec<(Admitted, Stay)>) {

@@ -1,6 +1,7 @@
 //! Writes are carried out, in one transaction.
 
 use ferroflow_db::encoding::fernet::Fernet;
+use ferroflow_db::task_instance::reshape::reshape;
 use ferroflow_db::task_instance_step::{self as step, TriggerWait};
 use ferroflow_db::{Error as DbError, Tx, task_instance, trigger};
 use jiff::Timestamp;
@@ -32,6 +33,7 @@ pub(super) async fn carry_out(
                 task_instance::insert_many(tx, instances).await?;
                 (0, 0)
             }
+            Write::Reshape { id, shape } => (1, reshape(tx, *id, shape, now).await?),
             Write::Schedule { ids, from, is_new_try } => {
                 (ids.len(), step::schedule(tx, ids, *from, *is_new_try, now).await?)
             }

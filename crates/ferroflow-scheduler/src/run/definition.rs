@@ -1,14 +1,18 @@
 //! The DAG that a run is of, at the version that holds for it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ferroflow_db::dag_run::DagRun;
 use ferroflow_db::serialized_dag::{self, SerializedDag};
-use ferroflow_db::{Tx, dag};
+use ferroflow_db::{Json, Tx, dag};
+use ferroflow_model::asset::AssetCondition;
 use ferroflow_model::dag::{Dag, ExpandInput, TaskIndex};
 use ferroflow_model::readiness::Plan;
+use ferroflow_model::stored_dag::{needs_python, timetable_document};
+use ferroflow_model::timetable::Timetable;
 use ferroflow_model::weight::{Weight, weights};
+use ferroflow_python::timetables::Described;
 use uuid::Uuid;
 
 use crate::Error;
@@ -32,6 +36,10 @@ pub struct Definition {
     pub(crate) weights: Vec<Weight>,
     /// The tasks that others are mapped over.
     pub(crate) mapped_over: Vec<TaskIndex>,
+    /// The timetable as it is stored, if Python is to be asked about it.
+    pub(crate) timetable_document: Option<Json>,
+    /// What Python says about a timetable of somebody's own, once it was asked.
+    pub(crate) described: OnceLock<Arc<Described>>,
 }
 
 impl Definition {
@@ -59,6 +67,22 @@ impl Definition {
     /// The DAG.
     pub fn dag(&self) -> &Arc<Dag> {
         self.plan.dag()
+    }
+
+    /// The assets that the DAG waits for. Those of a timetable of somebody's own are known once it is described.
+    pub(crate) fn assets(&self) -> Option<&AssetCondition> {
+        match &self.dag().timetable {
+            Timetable::Custom(_) => self.described.get()?.assets.as_ref(),
+            timetable => timetable.assets(),
+        }
+    }
+
+    /// Whether its runs stand for partitions. The same holds.
+    pub(crate) fn is_partitioned(&self) -> bool {
+        match &self.dag().timetable {
+            Timetable::Custom(_) => self.described.get().is_some_and(|described| described.partitioned),
+            timetable => timetable.is_partitioned(),
+        }
     }
 
     /// How important the instances of a task are.
@@ -101,9 +125,12 @@ impl Definition {
         let dag_id = stored.dag_id;
         let dag =
             Dag::decode(stored.data.text()).map_err(|problems| Error::Unreadable { dag_id, problems })?;
+        let document = needs_python(&dag.timetable).then(|| timetable_document(stored.data.text()).ok());
         Ok(Self {
             weights: weights(&dag),
             mapped_over: mapped_over(&dag),
+            timetable_document: document.flatten(),
+            described: OnceLock::new(),
             plan: Arc::new(Plan::new(Arc::new(dag))),
             version: DagVersionRef { id: stored.dag_version_id },
             hash: stored.dag_hash,

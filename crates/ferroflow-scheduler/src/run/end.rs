@@ -10,17 +10,19 @@ use jiff::Timestamp;
 use super::Definition;
 use super::callback::Ending;
 
-/// Forgets the deadlines that a successful run has met, and pauses a DAG whose runs keep failing.
+/// Forgets the deadlines that a successful run has met, and pauses a DAG whose runs keep failing. Answers how many were
+/// met.
 pub(super) async fn follow_up(
     tx: &mut Tx,
     run: &DagRun,
     definition: &Definition,
     ending: &Ending,
     now: Timestamp,
-) -> Result<(), DbError> {
+) -> Result<usize, DbError> {
     let dag = definition.dag();
+    let mut met = 0;
     if ending.state == RunState::Success && !dag.deadlines.is_empty() {
-        new_deadline::forget_met(tx, run.id, now).await?;
+        met = new_deadline::forget_met(tx, run.id, now).await?;
     }
     let limit = usize::try_from(dag.max_consecutive_failed_dag_runs).unwrap_or(0);
     if limit > 0 && ending.is_by_tasks_that_failed() {
@@ -30,11 +32,11 @@ pub(super) async fn follow_up(
             tracing::warn!(dag_id = run.dag_id, "the DAG is paused: its last {limit} runs have failed");
         }
     }
-    Ok(())
+    Ok(met)
 }
 
 async fn pause(tx: &mut Tx, dag_id: &str, now: Timestamp) -> Result<(), DbError> {
-    dag::facts::pause(tx, dag_id).await?;
+    dag::pausing::set(tx, dag_id, true).await?;
     let entry = AuditEntry {
         dttm: Some(now),
         event: "paused".to_owned(),

@@ -11,6 +11,7 @@ mod end;
 mod load;
 mod queue;
 mod refresh;
+mod shape;
 mod step;
 mod structure;
 mod writes;
@@ -24,6 +25,7 @@ use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_model::dag::Flag;
 use ferroflow_model::readiness::{InstanceRef, Run, Waiting};
 use ferroflow_model::state::TaskState;
+use ferroflow_python::task_instances::InstanceRules;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -45,6 +47,8 @@ pub struct Driver {
     pub longest_wait: i64,
     /// Whether a run waits for its date, and ends when it has taken too long.
     pub pace: Pace,
+    /// Weight rules and the mutation hook, which somebody wrote in Python; none where there is no Python.
+    pub rules: Option<Arc<InstanceRules>>,
 }
 
 /// Whether the clock matters for a run as a whole.

@@ -9,6 +9,7 @@ use ferroflow_db::{
 use ferroflow_model::dag::TaskIndex;
 use ferroflow_model::readiness::{Action, InstanceRef, RunVerdict, WhenReady};
 use ferroflow_model::state::{RunState, RunType, is_unfinished};
+use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -64,12 +65,19 @@ impl ActiveRun {
                 break;
             }
         }
+        let is_shaped_otherwise = self.shape(driver, &mut writes).await?;
         let run = &*self;
         let (writes, ending) = (&writes, ending.as_ref());
         let written =
             db.transact(|tx| async move { run.write(tx, driver, writes, ending, now).await }.scope_boxed());
         let is_stale = match written.await {
-            Ok(is_written) => !is_written,
+            Ok(Some(met)) => {
+                if met > 0 {
+                    runs::deadlines_met(&run.row.dag_id, &run.row.run_id, met);
+                }
+                false
+            }
+            Ok(None) => true,
             // Somebody made the same instances, say. Nothing was written.
             Err(error) if error.is_about_data() => true,
             Err(error) => return Err(error.into()),
@@ -84,6 +92,9 @@ impl ActiveRun {
             self.row.end_date = Some(now);
         }
         self.row.last_scheduling_decision = Some(now);
+        if is_shaped_otherwise {
+            self.reload(db, driver, now).await?;
+        }
         self.read_results_of(db, &done).await?;
         Ok(step)
     }
@@ -105,7 +116,8 @@ impl ActiveRun {
 
     /// Task instances are written before their run, which is the order of those who report what became of a task; but
     /// first the run is locked where others look after runs too, or left alone if that would mean to wait.
-    /// False if anything was not as it was known; the run itself is left as it is then.
+    /// Nothing if anything was not as it was known; the run itself is left as it is then. Else how many deadlines it has
+    /// met.
     async fn write(
         &self,
         tx: &mut Tx,
@@ -113,29 +125,30 @@ impl ActiveRun {
         writes: &[Write],
         ending: Option<&Ending>,
         now: Timestamp,
-    ) -> Result<bool, DbError> {
+    ) -> Result<Option<usize>, DbError> {
         if driver.pace == Pace::Scheduled && !self.lock(tx).await? {
-            return Ok(false);
+            return Ok(None);
         }
         if !carry_out(tx, &driver.fernet, writes, now).await? {
-            return Ok(false);
+            return Ok(None);
         }
         if !dag_run::set_examined(tx, self.row.id, driver.job_id, now).await? {
-            return Ok(false);
+            return Ok(None);
         }
-        let Some(ending) = ending else { return Ok(true) };
+        let Some(ending) = ending else { return Ok(Some(0)) };
         if !self.is_as_known(tx).await? {
-            return Ok(false);
+            return Ok(None);
         }
         let has_ended = dag_run::set_state(tx, self.row.id, RunState::Running, ending.state, now).await?;
-        if has_ended {
-            callback::leave(tx, &self.row, &self.definition, ending, now).await?;
-            end::follow_up(tx, &self.row, &self.definition, ending, now).await?;
-            if driver.pace == Pace::Scheduled && self.row.run_type != RunType::Backfill {
-                dag::facts::recount_active(tx, &self.row.dag_id).await?;
-            }
+        if !has_ended {
+            return Ok(None);
         }
-        Ok(has_ended)
+        callback::leave(tx, &self.row, &self.definition, ending, now).await?;
+        let met = end::follow_up(tx, &self.row, &self.definition, ending, now).await?;
+        if driver.pace == Pace::Scheduled && self.row.run_type != RunType::Backfill {
+            dag::facts::recount_active(tx, &self.row.dag_id).await?;
+        }
+        Ok(Some(met))
     }
 
     /// Whether all instances are as they are known. Somebody may have cleared one of which nobody has told yet: a run that

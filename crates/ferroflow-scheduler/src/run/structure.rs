@@ -5,6 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use ferroflow_db::task_instance::reshape::{Shape, reshape};
 use ferroflow_db::task_instance::{self, TaskInstance};
 use ferroflow_db::{
     Db, Error as DbError, ScopedFutureExt as _, Tx, attending, dag_change, task_instance_step,
@@ -12,13 +13,23 @@ use ferroflow_db::{
 use ferroflow_model::dag::TaskIndex;
 use ferroflow_model::readiness::{Reconciliation, reconcile};
 use ferroflow_model::state::TaskState;
+use ferroflow_python::task_instances::Occasion;
+use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
 use super::{ActiveRun, Definition, Driver};
 use crate::Error;
-use crate::create_run::{Origin, fresh, numbered};
+use crate::create_run::{Origin, fresh, numbered, operators};
+
+/// What another version of the DAG means for the rows of a run.
+struct Structure {
+    changes: Reconciliation,
+    created: Vec<TaskInstance>,
+    /// What a hook changes in instances that are there.
+    reshaped: Vec<(Uuid, Shape)>,
+}
 
 impl ActiveRun {
     /// Goes on with another version of the DAG: instances come, go, and come back with their tasks. A run that is tied
@@ -36,12 +47,14 @@ impl ActiveRun {
         if self.rows.values().any(|row| row.version == Some(version)) {
             return Ok(());
         }
-        let changes = &reconcile(&self.model, self.row.run_type);
+        let changes = reconcile(&self.model, self.row.run_type);
+        let structure = &self.structure(driver, changes, now).await?;
         let run = &*self;
-        let written = db
-            .transact(|tx| async move { run.change_structure(tx, driver, changes, now).await }.scope_boxed());
+        let written =
+            db.transact(|tx| async move { run.change_structure(tx, structure, now).await }.scope_boxed());
         match written.await {
-            Ok(()) => {}
+            Ok(true) => self.measure_change(structure),
+            Ok(false) => {}
             // Somebody did the same. Nothing was written.
             Err(error) if error.is_about_data() => {}
             Err(error) => return Err(error.into()),
@@ -49,19 +62,35 @@ impl ActiveRun {
         self.reload(db, driver, now).await
     }
 
+    /// What is to be written. A hook has its say about every instance, as with official schedulers.
+    async fn structure(
+        &self,
+        driver: &Driver,
+        changes: Reconciliation,
+        now: Timestamp,
+    ) -> Result<Structure, Error> {
+        let new = |(task, indexes): &(TaskIndex, Range<i32>)| self.new_instances(driver, *task, indexes, now);
+        let mut created: Vec<TaskInstance> = changes.created.iter().flat_map(new).collect();
+        let there: Vec<(Uuid, i32)> =
+            self.rows.iter().map(|(reference, known)| (known.id, reference.map_index)).collect();
+        let reshaped = self.ask(driver, Occasion::Created, &mut created, &there).await?;
+        Ok(Structure { changes, created, reshaped })
+    }
+
+    /// Writes the changes. False if somebody did, or is at it.
     async fn change_structure(
         &self,
         tx: &mut Tx,
-        driver: &Driver,
-        changes: &Reconciliation,
+        structure: &Structure,
         now: Timestamp,
-    ) -> Result<(), DbError> {
+    ) -> Result<bool, DbError> {
+        let Structure { changes, created, reshaped } = structure;
         let (dag_id, run_id) = (self.row.dag_id.as_str(), self.row.run_id.as_str());
         let version = self.definition.version.id;
         if attending::lock(tx, self.row.id).await?.is_none()
             || dag_change::was_tried(tx, dag_id, run_id, version).await?
         {
-            return Ok(());
+            return Ok(false);
         }
         dag_change::set_version(tx, dag_id, run_id, version, now).await?;
         let back: Vec<Uuid> = self.ids_going_to(changes, None).map(|(id, _)| id).collect();
@@ -71,12 +100,18 @@ impl ActiveRun {
         for (id, from) in self.ids_going_to(changes, Some(TaskState::Removed)) {
             task_instance_step::overwrite(tx, &[id], (from, TaskState::Removed), now).await?;
         }
-        let created: Vec<TaskInstance> = changes
-            .created
-            .iter()
-            .flat_map(|(task, indexes)| self.new_instances(driver, *task, indexes, now))
-            .collect();
-        task_instance::insert_many(tx, &created).await
+        for (id, shape) in reshaped {
+            reshape(tx, *id, shape, now).await?;
+        }
+        task_instance::insert_many(tx, created).await?;
+        Ok(true)
+    }
+
+    fn measure_change(&self, structure: &Structure) {
+        self.ids_going_to(&structure.changes, None).for_each(|_| runs::task_restored(self.tags()));
+        let removed = self.ids_going_to(&structure.changes, Some(TaskState::Removed));
+        removed.for_each(|_| runs::task_removed(self.tags()));
+        runs::instances_created(self.tags(), &operators(&structure.created));
     }
 
     fn ids_going_to(

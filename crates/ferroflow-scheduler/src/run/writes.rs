@@ -1,6 +1,7 @@
 //! What a decision means for rows: actions that do the same become one write.
 
 use ferroflow_db::Json;
+use ferroflow_db::task_instance::reshape::Shape;
 use ferroflow_db::task_instance::{TaskInstance, TaskInstanceKey};
 use ferroflow_model::dag::StartTrigger;
 use ferroflow_model::id::NOT_MAPPED;
@@ -22,6 +23,7 @@ pub(super) enum Write {
     BecomeFirst { id: Uuid, state: Option<TaskState> },
     Delete { id: Uuid, state: Option<TaskState> },
     Create { instances: Vec<TaskInstance> },
+    Reshape { id: Uuid, shape: Box<Shape> },
     Schedule { ids: Vec<Uuid>, from: Option<TaskState>, is_new_try: bool },
     Succeed { ids: Vec<Uuid>, from: Option<TaskState> },
     Defer(Box<Deferral>),

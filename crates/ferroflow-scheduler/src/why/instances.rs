@@ -11,7 +11,7 @@ use ferroflow_model::admission::{Candidate, DagLimits, InstanceKey};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunType, TaskState};
 use ferroflow_model::why::{self, Holder, InstanceSituation, Parked, Place, RunSituation, Slots};
-use jiff::SignedDuration;
+use ferroflow_telemetry::clock::signed;
 
 use super::{Answer, View};
 use crate::Error;
@@ -91,6 +91,7 @@ fn driver(view: &View<'_>) -> Driver {
         fernet: Arc::new(Fernet::default()),
         longest_wait: i64::try_from(view.settings.core.max_task_retry_delay.as_secs()).unwrap_or(i64::MAX),
         pace: Pace::Scheduled,
+        rules: None,
     }
 }
 
@@ -143,7 +144,6 @@ fn candidate(dag: &Dag, run: &DagRun, instance: &TaskInstance) -> Option<Candida
 }
 
 async fn place(tx: &mut Tx, view: &View<'_>, instance: &TaskInstance) -> Result<Place, DbError> {
-    let signed = |duration| SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
     let queued_by = match instance.queued_by_job_id {
         Some(id) => view.around.scheduler(tx, id, view.now).await?,
         None => None,

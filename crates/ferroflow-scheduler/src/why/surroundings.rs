@@ -9,6 +9,7 @@ use ferroflow_db::{Error as DbError, Tx, gauges};
 use ferroflow_model::admission::{Executor, Executors, InstanceKey, Limits, Pool};
 use ferroflow_model::state::{JobState, TaskState};
 use ferroflow_model::why::{AtWork, Component, Slots};
+use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::executors::executor_names;
@@ -33,7 +34,6 @@ pub(super) struct Surroundings {
 
 impl Surroundings {
     pub(super) async fn load(tx: &mut Tx, settings: &Settings, now: Timestamp) -> Result<Self, DbError> {
-        let signed = |duration| SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
         let scheduler_patience = signed(settings.scheduler.scheduler_health_check_threshold);
         let triggerer_patience = signed(settings.triggerer.triggerer_health_check_threshold);
         let schedulers = job::running(tx, Some(JOB_TYPE), None, MOST_COMPONENTS).await?;

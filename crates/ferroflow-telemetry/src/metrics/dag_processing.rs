@@ -6,6 +6,7 @@ use std::time::Duration;
 use metrics::{Label, counter, gauge, histogram};
 
 use super::name::normalized;
+use super::tags::counted;
 
 /// Every name of Airflow's here, and its kind in Airflow's `metrics_template.yaml`.
 pub const NAMES: [(&str, &str); 12] = [
@@ -130,9 +131,4 @@ impl File<'_> {
     fn with_action(self, action: &'static str) -> Vec<Label> {
         vec![self.path_tag(), Label::new("action", action)]
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 files")]
-fn counted(number: usize) -> f64 {
-    number as f64
 }

@@ -2,7 +2,7 @@
 
 use metrics::{Key, Label};
 
-use super::legacy::Legacy;
+use super::legacy::{Named, named};
 use super::name::{Rules, is_valid};
 use super::settings::MetricsSettings;
 
@@ -38,18 +38,11 @@ pub(super) struct Line {
 
 /// The lines of a metric: that of its legacy name first, where it has one.
 pub(super) fn lines(key: &Key, settings: &MetricsSettings, form: &Form, rules: &Rules) -> Vec<Line> {
-    let tags: Vec<&Label> = key.labels().collect();
-    let mut found = Vec::with_capacity(2);
-    if let Some(legacy) = Legacy::of(key.name()).filter(|_| settings.legacy_names_on) {
-        let value = |wanted: &str| tags.iter().find(|tag| tag.key() == wanted).map(|tag| tag.value());
-        let left: Vec<&Label> =
-            tags.iter().copied().filter(|tag| !legacy.tags.contains(&tag.key())).collect();
-        if let Some(name) = legacy.filled(value) {
-            found.extend(line(name, &left, settings, form, rules));
-        }
-    }
-    found.extend(line(key.name().to_owned(), &tags, settings, form, rules));
-    found
+    let named = named(key, settings.legacy_names_on);
+    named
+        .into_iter()
+        .filter_map(|Named { name, tags, .. }| line(name, &tags, settings, form, rules))
+        .collect()
 }
 
 fn line(

@@ -21,12 +21,17 @@ pub fn normalized(part: &str) -> Cow<'_, str> {
 
 /// Whether a name is short and plain enough. With tags in it, it has commas and equals signs.
 pub(super) fn is_valid(name: &str, has_tags: bool) -> bool {
+    name.chars().count() <= LONGEST && is_plain_enough(name, has_tags)
+}
+
+/// Whether a name is plain enough.
+pub(super) fn is_plain_enough(name: &str, has_tags: bool) -> bool {
     let is_allowed = |c: char| {
         c.is_ascii_alphanumeric()
             || matches!(c, '_' | '.' | '-' | '/')
             || (has_tags && matches!(c, ',' | '='))
     };
-    name.chars().count() <= LONGEST && name.chars().all(is_allowed)
+    name.chars().all(is_allowed)
 }
 
 /// The patterns of `[metrics]`.

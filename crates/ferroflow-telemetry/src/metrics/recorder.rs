@@ -1,4 +1,4 @@
-//! The recorder: every change of a metric is one datagram per name.
+//! The recorder for statsd: every change of a metric is one datagram per name.
 
 use std::net::{ToSocketAddrs as _, UdpSocket};
 use std::sync::Arc;
@@ -36,35 +36,34 @@ pub enum MetricsError {
         /// Why not.
         source: std::io::Error,
     },
+    /// Prometheus's recorder refuses its settings.
+    #[error("metrics cannot be kept for Prometheus")]
+    Prometheus {
+        /// Why not.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// OpenTelemetry is on, and nobody says where to.
+    #[error(
+        "[metrics] otel_on is set, and not where metrics go; set OTEL_EXPORTER_OTLP_ENDPOINT, or [metrics] otel_host and \
+         otel_port"
+    )]
+    NoEndpoint,
+    /// OpenTelemetry's protocol in a form that is not spoken here.
+    #[error(
+        "OTEL_EXPORTER_OTLP_PROTOCOL: {0} is not spoken here; use http/protobuf and the collector's port for it"
+    )]
+    Protocol(String),
+    /// OpenTelemetry's exporter cannot be made.
+    #[error("metrics cannot be exported to {endpoint}")]
+    Otel {
+        /// Where to.
+        endpoint: String,
+        /// Why not.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A recorder was installed before.
     #[error("metrics are sent already")]
     Installed,
-}
-
-/// Sends metrics from now on, if the settings say so; warns of settings that have no effect.
-pub fn install(settings: MetricsSettings) -> Result<(), MetricsError> {
-    warn_of_what_has_no_effect(&settings);
-    if !settings.statsd_on && !settings.datadog_enabled {
-        return Ok(());
-    }
-    metrics::set_global_recorder(Recorder::new(settings)?).map_err(|_| MetricsError::Installed)
-}
-
-fn warn_of_what_has_no_effect(settings: &MetricsSettings) {
-    if settings.otel_on {
-        tracing::warn!("[metrics] otel_on has no effect here: metrics are sent in statsd's form only");
-    }
-    if !settings.statsd_on && !settings.datadog_enabled {
-        return;
-    }
-    for (option, value) in [
-        ("stat_name_handler", &settings.stat_name_handler),
-        ("statsd_custom_client_path", &settings.custom_client),
-    ] {
-        if let Some(value) = value {
-            tracing::warn!("[metrics] {option} = {value} is Python and has no effect here");
-        }
-    }
 }
 
 /// Sends every change of a metric.
@@ -178,6 +177,11 @@ impl GaugeFn for Metric {
 
 impl HistogramFn for Metric {
     fn record(&self, value: f64) {
-        if self.is_datadog { self.send(value, "ms") } else { self.send(format_args!("{value:.6}"), "ms") }
+        // As Python writes numbers that have a fraction.
+        if self.is_datadog {
+            self.send(format_args!("{value:?}"), "ms");
+        } else {
+            self.send(format_args!("{value:.6}"), "ms");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! `[metrics]`, as far as it concerns us.
 
+use std::time::Duration;
+
 /// Where metrics go and under which names.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "Airflow has as many switches")]
@@ -37,4 +39,29 @@ pub struct MetricsSettings {
     pub custom_client: Option<String>,
     /// `otel_on`.
     pub otel_on: bool,
+    /// Where OpenTelemetry's metrics go.
+    pub otel: OtelSettings,
+}
+
+/// Where OpenTelemetry's metrics go: what the `otel_*` options and the standard environment variables say.
+#[derive(Clone, Debug, Default)]
+pub struct OtelSettings {
+    /// `otel_prefix`: what every name begins with.
+    pub prefix: String,
+    /// `otel_host`.
+    pub host: Option<String>,
+    /// `otel_port`.
+    pub port: Option<u16>,
+    /// `otel_ssl_active`.
+    pub is_secure: bool,
+    /// `OTEL_METRIC_EXPORT_INTERVAL`, or `otel_interval_milliseconds`.
+    pub interval: Option<Duration>,
+    /// `OTEL_SERVICE_NAME`, or `otel_service`.
+    pub service: Option<String>,
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`, to which the path of metrics is added.
+    pub base_endpoint: Option<String>,
+    /// `OTEL_EXPORTER_OTLP_METRICS_ENDPOINT`, which is used as it is.
+    pub metrics_endpoint: Option<String>,
+    /// `OTEL_EXPORTER_OTLP_METRICS_PROTOCOL`, or `OTEL_EXPORTER_OTLP_PROTOCOL`.
+    pub protocol: Option<String>,
 }

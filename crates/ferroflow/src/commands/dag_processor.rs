@@ -9,6 +9,7 @@ use ferroflow_dagproc::{Context, Options};
 use ferroflow_db::{Db, schema};
 use tokio_util::sync::CancellationToken;
 
+use crate::daemon::DaemonOptions;
 use crate::session::{Session, block_on_threads, stop_on_signals};
 
 /// What is parsed, and how often.
@@ -23,17 +24,20 @@ pub(crate) struct DagProcessorCommand {
     /// Log everything
     #[arg(short, long)]
     verbose: bool,
+    #[command(flatten)]
+    daemon: DaemonOptions,
 }
 
 pub(crate) fn run(command: &DagProcessorCommand, environment: &Environment) -> Result<()> {
-    let session = Session::start_with(environment, command.verbose)?;
+    let started = command.daemon.start_session("dag-processor", environment, command.verbose)?;
+    let Some((session, _daemon)) = started else { return Ok(()) };
     block_on_threads(serve(command, &session))
 }
 
 async fn serve(command: &DagProcessorCommand, session: &Session) -> Result<()> {
     let stop = CancellationToken::new();
     stop_on_signals(&stop)?;
-    session.send_metrics()?;
+    let metrics = session.send_metrics(false)?;
     let started = tokio::select! {
         started = start(session) => started,
         () = stop.cancelled() => return Ok(()),
@@ -45,6 +49,7 @@ async fn serve(command: &DagProcessorCommand, session: &Session) -> Result<()> {
     };
     ferroflow_dagproc::run(Arc::new(cx), &options, &stop).await?;
     db.close().await;
+    metrics.flush();
     Ok(())
 }
 

@@ -1,5 +1,9 @@
 //! `ferroflow db`
 
+mod archived;
+mod asked_tables;
+mod clean;
+
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
 use std::time::Duration;
 
@@ -23,6 +27,12 @@ pub(crate) enum DbCommand {
     Check(CheckArgs),
     /// Succeed when the tables are there and of the right revision, waiting for it if asked to
     CheckMigrations(CheckMigrationsArgs),
+    /// Delete old rows: of runs, task instances, logs of who did what, and much else
+    Clean(clean::CleanArgs),
+    /// Drop the tables that `db clean` has kept old rows in
+    DropArchived(archived::DropArgs),
+    /// Write the tables that `db clean` has kept old rows in to files
+    ExportArchived(archived::ExportArgs),
     /// Drop every Airflow table with all that is in it, and create them anew
     Reset(ResetArgs),
     /// Print the revision of the database
@@ -76,6 +86,9 @@ pub(crate) fn run(command: &DbCommand, environment: &Environment, out: &mut dyn 
             DbCommand::Migrate => migrate(&session, out).await,
             DbCommand::Check(args) => check(&session, args, out).await,
             DbCommand::CheckMigrations(args) => check_migrations(&session, args, out).await,
+            DbCommand::Clean(args) => clean::run(&session, args, out).await,
+            DbCommand::DropArchived(args) => archived::drop_all(&session, args, out).await,
+            DbCommand::ExportArchived(args) => archived::export(&session, args, out).await,
             DbCommand::Reset(args) => reset(&session, args, out).await,
             DbCommand::Current => current(&session, out).await,
             DbCommand::Notify(args) => notify(&session, args, out).await,
@@ -83,7 +96,8 @@ pub(crate) fn run(command: &DbCommand, environment: &Environment, out: &mut dyn 
     })
 }
 
-async fn migrate(session: &Session, out: &mut dyn Write) -> Result<()> {
+/// Creates the tables if there are none, and says what was done.
+pub(crate) async fn migrate(session: &Session, out: &mut dyn Write) -> Result<()> {
     let creation = session.creation()?;
     if let Some(managers) = &session.settings.database.external_db_managers {
         let managers = managers.join(", ");

@@ -36,8 +36,8 @@ fn show(session: &Session, out: &mut dyn Write) -> Result<()> {
     let interpreter = session.interpreter()?;
     let lines = [
         ("python", interpreter.path.display().to_string()),
-        ("version", interpreter.python),
-        ("airflow", interpreter.airflow),
+        ("version", interpreter.python.clone()),
+        ("airflow", interpreter.airflow.clone()),
         ("found by", interpreter.origin.to_string()),
     ];
     for (name, value) in lines {
@@ -46,7 +46,12 @@ fn show(session: &Session, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-fn install_managed(session: &Session, environment: &Environment, out: &mut dyn Write) -> Result<()> {
+/// Installs an interpreter, and tells how far that is.
+pub(crate) fn install_managed(
+    session: &Session,
+    environment: &Environment,
+    out: &mut dyn Write,
+) -> Result<()> {
     let requirements = Requirements::for_database(session.settings.database.sql_alchemy_conn.expose());
     let installation = Installation {
         airflow_home: Path::new(session.configuration.airflow_home()),

@@ -2,7 +2,7 @@
 
 mod health;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -10,22 +10,28 @@ use clap::Args;
 use ferroflow_config::Environment;
 use ferroflow_dagproc::Context as Bridge;
 use ferroflow_db::{Db, news, schema};
-use ferroflow_executor::{LocalExecutor, Supervision, TaskLogs};
+use ferroflow_executor::{CannotSupervise, LocalExecutor, Supervision, TaskLogs};
 use ferroflow_model::state::JobState;
+use ferroflow_python::listeners::{Happened, SchedulerListeners};
+use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
 use ferroflow_scheduler::chores::LocalOnly;
 use ferroflow_scheduler::executors::{Executors, NamedExecutor, executor_names};
 use ferroflow_scheduler::run::{Driver, ExecutorNames, Pace};
-use ferroflow_scheduler::scheduler::{Parts, Scheduler};
+use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
+use ferroflow_scheduler::standing::Standing;
 use ferroflow_scheduler::{Context, Definitions, LogPaths, job};
+use ferroflow_telemetry::metrics::Shown;
 use ferroflow_telemetry::{chain, clock};
 use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 
+use crate::daemon::DaemonOptions;
+use crate::serve_logs;
 use crate::session::{Session, block_on_threads, stop_and_hurry_on_signals};
 
 /// The only executor that there is here.
-const LOCAL: &str = "airflow.executors.local_executor.LocalExecutor";
+pub(crate) const LOCAL: &str = "airflow.executors.local_executor.LocalExecutor";
 
 /// How many runs are examined at a time, where the database takes more than one writer.
 const RUNS_AT_A_TIME: usize = 4;
@@ -36,37 +42,132 @@ pub(crate) struct SchedulerCommand {
     /// Log everything
     #[arg(short, long)]
     verbose: bool,
-    /// Accepted for compatibility: logs are not served from here
+    /// Do not serve the logs of tasks
     #[arg(short, long)]
     skip_serve_logs: bool,
+    /// Stop after so many loops; -1 for never. What the configuration says if not given
+    #[arg(short = 'n', long, value_name = "NUMBER", allow_negative_numbers = true)]
+    num_runs: Option<i64>,
+    /// Of --num-runs, count only loops one after the other in which nothing was to be done
+    #[arg(short = 'i', long)]
+    only_idle: bool,
+    #[command(flatten)]
+    daemon: DaemonOptions,
+}
+
+impl SchedulerCommand {
+    fn loops(&self, session: &Session) -> Result<Loops> {
+        let settings = &session.settings.scheduler;
+        let most = match self.num_runs {
+            Some(number) => u32::try_from(number).ok().filter(|number| *number > 0),
+            None => settings.num_runs,
+        };
+        if self.only_idle && most.is_none() {
+            bail!("--only-idle needs a positive --num-runs");
+        }
+        Ok(Loops::new(most, self.only_idle || settings.only_idle))
+    }
 }
 
 pub(crate) fn run(command: &SchedulerCommand, environment: &Environment) -> Result<()> {
-    let session = Session::start_with(environment, command.verbose)?;
-    block_on_threads(serve(&session))
+    let started = command.daemon.start_session("scheduler", environment, command.verbose)?;
+    let Some((session, _daemon)) = started else { return Ok(()) };
+    let loops = command.loops(&session)?;
+    block_on_threads(serve(command, &session, loops))
 }
 
-async fn serve(session: &Session) -> Result<()> {
-    let (stop, hurry) = (CancellationToken::new(), CancellationToken::new());
-    stop_and_hurry_on_signals(&stop, &hurry)?;
-    session.send_metrics()?;
+async fn serve(command: &SchedulerCommand, session: &Session, loops: Loops) -> Result<()> {
+    let metrics = session.send_metrics(session.settings.scheduler.enable_health_check)?;
+    let work = Work { loops, serves_logs: !command.skip_serve_logs, ..Work::new(metrics.prometheus.clone()) };
+    work.follow_signals()?;
     let started = tokio::select! {
         started = start(session) => started,
-        () = stop.cancelled() => return Ok(()),
+        () = work.stop.cancelled() => return Ok(()),
     };
     let (db, bridge) = started?;
-    let health = health::listen(session, &db, bridge.host()).await?;
-    let job_id = job::start(&db, bridge.host(), clock::now()).await?;
-    let listening = tokio::spawn(news::listen(db.clone()));
-    let beating = tokio::spawn(beat(db.clone(), job_id, session.settings.scheduler.scheduler_heartbeat_sec));
-    let outcome = schedule(session, &db, &bridge, job_id, (&stop, &hurry)).await;
-    listening.abort();
-    beating.abort();
-    health.abort();
-    let state = if outcome.is_ok() { JobState::Success } else { JobState::Failed };
-    job::end(&db, job_id, state, clock::now()).await?;
+    let outcome = work.run(session, &db, &bridge).await;
     db.close().await;
+    tokio::task::block_in_place(|| metrics.flush());
     outcome
+}
+
+/// A scheduler at work, with all that belongs to one.
+#[derive(Clone)]
+pub(crate) struct Work {
+    /// It stops when this is cancelled, once running tasks have ended,
+    pub(crate) stop: CancellationToken,
+    /// or at once when this is, too.
+    pub(crate) hurry: CancellationToken,
+    loops: Loops,
+    serves_logs: bool,
+    /// What Prometheus may read.
+    shown: Option<Shown>,
+    /// Where it stands, once it does.
+    standing: Arc<OnceLock<Arc<Standing>>>,
+}
+
+impl Work {
+    /// Without end, and with logs of tasks served.
+    pub(crate) fn new(shown: Option<Shown>) -> Self {
+        Self {
+            stop: CancellationToken::new(),
+            hurry: CancellationToken::new(),
+            loops: Loops::new(None, false),
+            serves_logs: true,
+            shown,
+            standing: Arc::default(),
+        }
+    }
+
+    /// Has signals stop and hurry it, and tell where it stands.
+    pub(crate) fn follow_signals(&self) -> Result<()> {
+        let standing = Arc::clone(&self.standing);
+        stop_and_hurry_on_signals(&self.stop, &self.hurry, move || {
+            if let Some(standing) = standing.get() {
+                standing.ask();
+            } else {
+                tracing::info!("state: the scheduler is starting");
+            }
+        })
+    }
+
+    /// Schedules until it is stopped.
+    pub(crate) async fn run(self, session: &Session, db: &Db, bridge: &Bridge) -> Result<()> {
+        let health = health::listen(session, db, bridge.host(), self.shown.clone()).await?;
+        let logs = if self.serves_logs {
+            serve_logs::listen(&session.settings).await
+        } else {
+            tokio::spawn(async {})
+        };
+        let job_id = job::start(db, bridge.host(), clock::now()).await?;
+        let listening = tokio::spawn(news::listen(db.clone()));
+        let interval = session.settings.scheduler.scheduler_heartbeat_sec;
+        let beating = tokio::spawn(beat(db.clone(), job_id, interval));
+        let outcome = self.schedule(session, db, bridge, job_id).await;
+        for task in [listening, beating, health, logs] {
+            task.abort();
+        }
+        let state = if outcome.is_ok() { JobState::Success } else { JobState::Failed };
+        job::end(db, job_id, state, clock::now()).await?;
+        outcome
+    }
+
+    async fn schedule(self, session: &Session, db: &Db, bridge: &Bridge, job_id: i64) -> Result<()> {
+        let supervision = Arc::new(supervision(session, bridge)?);
+        let mut scheduler = scheduler(session, db, bridge, &supervision, job_id)?;
+        drop(self.standing.set(scheduler.standing()));
+        tokio::select! {
+            () = schedule(&mut scheduler, self.loops, (&self.stop, &self.hurry)) => {}
+            reason = cannot_run_tasks(&supervision) => {
+                return Err(reason).context("tasks cannot be run");
+            }
+        }
+        if let Some(listeners) = scheduler.take_listeners() {
+            listeners.tell(Happened::Stopping(job_id));
+            listeners.finish(session.settings.ferroflow.user_code_timeout).await;
+        }
+        Ok(())
+    }
 }
 
 async fn start(session: &Session) -> Result<(Db, Bridge)> {
@@ -76,17 +177,18 @@ async fn start(session: &Session) -> Result<(Db, Bridge)> {
     Ok((db, bridge))
 }
 
-async fn schedule(
+fn scheduler(
     session: &Session,
     db: &Db,
     bridge: &Bridge,
+    supervision: &Arc<Supervision>,
     job_id: i64,
-    (stop, hurry): (&CancellationToken, &CancellationToken),
-) -> Result<()> {
+) -> Result<Scheduler<LocalExecutor, LocalOnly>> {
     let settings = &session.settings;
     let wait = settings.core.max_task_retry_delay;
     let trusted = SignedDuration::try_from(settings.core.min_serialized_dag_update_interval)?;
     let timetables = Timetables::new(bridge.python().clone(), settings.ferroflow.timetable_timeout);
+    let rules = InstanceRules::new(bridge.python().clone(), settings.ferroflow.user_code_timeout);
     let cx = Context {
         db: db.clone(),
         settings: Arc::clone(settings),
@@ -97,6 +199,7 @@ async fn schedule(
             fernet: Arc::clone(&session.fernet),
             longest_wait: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
             pace: Pace::Scheduled,
+            rules: Some(Arc::new(rules)),
         },
         service: bridge.service().clone(),
         timetables: Some(Arc::new(timetables)),
@@ -104,41 +207,65 @@ async fn schedule(
     };
     let paths = LogPaths::new(&settings.logging.log_filename_template)?;
     let width = if db.dialect() == ferroflow_db::Dialect::Sqlite { 1 } else { RUNS_AT_A_TIME };
-    let (executors, adopters) = executors(session, bridge)?;
+    let (executors, adopters) = executors(session, supervision)?;
     let parts = Parts { cx: Arc::new(cx), paths, executors, adopters, width };
-    let mut scheduler = Scheduler::new(parts, clock::now());
+    let listeners = SchedulerListeners::start(bridge.python().clone(), settings.ferroflow.user_code_timeout);
+    listeners.tell(Happened::Starting(job_id));
     tracing::info!(job_id, "scheduling");
-    scheduler.run(stop).await;
-    if !scheduler.executors().is_idle() {
+    Ok(Scheduler::new(parts, clock::now()).with_listeners(listeners))
+}
+
+async fn schedule(
+    scheduler: &mut Scheduler<LocalExecutor, LocalOnly>,
+    loops: Loops,
+    (stop, hurry): (&CancellationToken, &CancellationToken),
+) {
+    scheduler.run(stop, loops).await;
+    if !scheduler.is_idle() {
         tracing::info!("waiting for running tasks; once more ends them");
     }
     scheduler.drain(hurry).await;
     for executor in scheduler.executors().each() {
         executor.shut_down().await;
     }
-    Ok(())
 }
 
-fn executors(session: &Session, bridge: &Bridge) -> Result<(Executors<LocalExecutor>, LocalOnly)> {
+/// Returns only if there is a reason: work that needs no Python is done before it is there.
+async fn cannot_run_tasks(supervision: &Supervision) -> CannotSupervise {
+    match supervision.ready().await {
+        Ok(()) => std::future::pending().await,
+        Err(reason) => reason,
+    }
+}
+
+fn supervision(session: &Session, bridge: &Bridge) -> Result<Supervision> {
     let settings = &session.settings;
-    let slots = usize::try_from(settings.core.parallelism).unwrap_or(usize::MAX);
-    let supervision = Arc::new(Supervision::new(
+    Ok(Supervision::new(
         bridge.service().clone(),
         bridge.python().clone(),
         Arc::clone(settings),
         bridge.host().clone(),
         TaskLogs::of(settings),
-    )?);
-    let (mut list, mut names) = (Vec::new(), Vec::new());
+    )?)
+}
+
+fn executors(
+    session: &Session,
+    supervision: &Arc<Supervision>,
+) -> Result<(Executors<LocalExecutor>, LocalOnly)> {
+    let settings = &session.settings;
+    let slots = usize::try_from(settings.core.parallelism).unwrap_or(usize::MAX);
+    let (mut list, mut besides) = (Vec::new(), Vec::new());
     for name in executor_names(&settings.core.executor, settings.core.multi_team)? {
         if name.module_path != LOCAL {
             bail!("[core] executor: {} is not available here; LocalExecutor is", name.module_path);
         }
-        names.extend(name.alias.clone().into_iter().chain([LOCAL.to_owned(), "LocalExecutor".to_owned()]));
-        let executor = LocalExecutor::new(Arc::clone(&supervision), slots);
+        let names = name.alias.clone().into_iter().chain([LOCAL.to_owned(), "LocalExecutor".to_owned()]);
+        let executor = LocalExecutor::new(Arc::clone(supervision), slots);
+        besides.push((names.collect(), executor.errands()));
         list.push(NamedExecutor { name, slots, names: ExecutorNames::None, executor });
     }
-    Ok((Executors::new(list), LocalOnly { supervision, names, slots }))
+    Ok((Executors::new(list), LocalOnly { supervision: Arc::clone(supervision), executors: besides }))
 }
 
 /// Shows that the scheduler lives, whatever its loop is busy with.

@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::dags::stored;
-use crate::output::on_one_line;
+use crate::output::{AnswerArgs, AnswerFormat, on_one_line};
 use crate::session::{Session, block_on};
 
 /// How many holders are told of.
@@ -29,16 +29,8 @@ pub(crate) struct WhyCommand {
     /// One of the tasks of the run; without it, all that are not finished
     #[arg(requires = "run_id")]
     task_id: Option<String>,
-    /// How to print: text is for people, json for scripts
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
-    output: Format,
-}
-
-/// How an answer is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
+    #[command(flatten)]
+    answer: AnswerArgs,
 }
 
 pub(crate) fn run(command: &WhyCommand, environment: &Environment, out: &mut dyn Write) -> Result<()> {
@@ -58,9 +50,9 @@ pub(crate) fn run(command: &WhyCommand, environment: &Environment, out: &mut dyn
         db.close().await;
         answer
     })?;
-    match command.output {
-        Format::Json => writeln!(out, "{}", Json::from(as_json(&answer)))?,
-        Format::Text => print(&answer, 0, now, out)?,
+    match command.answer.output {
+        AnswerFormat::Json => writeln!(out, "{}", Json::from(as_json(&answer)))?,
+        AnswerFormat::Text => print(&answer, 0, now, out)?,
     }
     Ok(())
 }

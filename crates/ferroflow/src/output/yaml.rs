@@ -1,11 +1,11 @@
-//! YAML, by hand: what is printed are maps and lists of texts, and the readers that scripts use (`PyYAML`, Ruby's,
-//! Go's) disagree about which plain words are texts. Libraries write what one of them reads.
+//! YAML, by hand: what is printed are maps and lists of texts, mostly, and the readers that scripts use (`PyYAML`,
+//! Ruby's, Go's) disagree about which plain words are texts. Libraries write what one of them reads.
 
-use super::Cell;
+use serde_json::Value;
 
 /// A value as a document, without the last line break. Keys are sorted, as Airflow's are.
-pub(super) fn document(cell: &Cell) -> String {
-    match node(cell) {
+pub(crate) fn document(value: &Value) -> String {
+    match node(value) {
         Node::Inline(text) => text,
         Node::List(lines) | Node::Map(lines) => lines.join("\n"),
     }
@@ -18,23 +18,23 @@ enum Node {
     Map(Vec<String>),
 }
 
-fn node(cell: &Cell) -> Node {
-    match cell {
-        Cell::Nothing => Node::Inline("null".to_owned()),
-        Cell::Text(text) => Node::Inline(scalar(text)),
-        Cell::List(items) if items.is_empty() => Node::Inline("[]".to_owned()),
-        Cell::Map(entries) if entries.is_empty() => Node::Inline("{}".to_owned()),
-        Cell::List(items) => Node::List(items.iter().flat_map(item).collect()),
-        Cell::Map(entries) => {
+fn node(value: &Value) -> Node {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => Node::Inline(value.to_string()),
+        Value::String(text) => Node::Inline(scalar(text)),
+        Value::Array(items) if items.is_empty() => Node::Inline("[]".to_owned()),
+        Value::Object(entries) if entries.is_empty() => Node::Inline("{}".to_owned()),
+        Value::Array(items) => Node::List(items.iter().flat_map(item).collect()),
+        Value::Object(entries) => {
             let mut entries: Vec<_> = entries.iter().collect();
-            entries.sort_by_key(|(key, _)| *key);
-            Node::Map(entries.into_iter().flat_map(|(key, value)| entry(key, value)).collect())
+            entries.sort_by(|one, other| one.0.cmp(other.0));
+            Node::Map(entries.into_iter().flat_map(|(key, value)| entry(&scalar(key), value)).collect())
         }
     }
 }
 
-fn item(cell: &Cell) -> Vec<String> {
-    let lines = match node(cell) {
+fn item(value: &Value) -> Vec<String> {
+    let lines = match node(value) {
         Node::Inline(text) => vec![text],
         Node::List(lines) | Node::Map(lines) => lines,
     };
@@ -42,7 +42,7 @@ fn item(cell: &Cell) -> Vec<String> {
     lines.into_iter().enumerate().map(bullet).collect()
 }
 
-fn entry(key: &str, value: &Cell) -> Vec<String> {
+fn entry(key: &str, value: &Value) -> Vec<String> {
     let (first, below) = match node(value) {
         Node::Inline(text) => (format!("{key}: {text}"), Vec::new()),
         Node::List(lines) => (format!("{key}:"), lines),

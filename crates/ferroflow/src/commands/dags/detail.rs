@@ -2,9 +2,9 @@
 
 use ferroflow_config::Secret;
 use ferroflow_db::dag::listing::TaggedDag;
-use ferroflow_model::python_float;
 use ferroflow_model::state::RunType;
 use ferroflow_model::stored_dag::{ParsedDag, TimetableColumns};
+use ferroflow_model::{python_datetime, python_float};
 use jiff::Timestamp;
 
 use super::file_token::file_token;
@@ -149,13 +149,6 @@ pub(super) fn set_timetable(fields: &mut [(&'static str, Cell)], columns: &Timet
     }
 }
 
-/// `str(datetime)`, in UTC.
-pub(super) fn python_datetime(at: Timestamp) -> String {
-    let has_microseconds = at.subsec_nanosecond() / 1000 != 0;
-    let format = if has_microseconds { "%Y-%m-%d %H:%M:%S%.6f+00:00" } else { "%Y-%m-%d %H:%M:%S+00:00" };
-    at.strftime(format).to_string()
-}
-
 fn time(at: Option<Timestamp>) -> Cell {
     Cell::from(at.map(python_datetime))
 }
@@ -179,8 +172,8 @@ fn allows_backfills(run_types: Option<&[String]>) -> bool {
 
 fn tag_of(tag: &str, dag_id: &str, display_name: &str) -> Cell {
     Cell::Map(vec![
-        ("name", Cell::from(tag)),
-        ("dag_id", Cell::from(dag_id)),
-        ("dag_display_name", Cell::from(display_name)),
+        ("name".into(), Cell::from(tag)),
+        ("dag_id".into(), Cell::from(dag_id)),
+        ("dag_display_name".into(), Cell::from(display_name)),
     ])
 }

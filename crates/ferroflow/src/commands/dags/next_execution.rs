@@ -5,15 +5,15 @@ use std::io::Write;
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use ferroflow_db::{Json, dag};
+use ferroflow_model::python_datetime;
 use ferroflow_model::stored_dag::ParsedDag;
 use ferroflow_model::timetable::{DataInterval, Restriction, RunInfo, Timetable};
-use ferroflow_python::timetables::{Timetables, needs_python};
-use ferroflow_python::{ForkServer, ForkServerOptions};
+use ferroflow_python::ForkServer;
+use ferroflow_python::timetables::Timetables;
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
 
 use super::VerboseArgs;
-use super::detail::python_datetime;
 use super::stored::{self, StoredDag};
 use crate::output::{Format, Records, note};
 use crate::session::{Session, block_on};
@@ -90,8 +90,11 @@ async fn next_runs(stored: &StoredDag, count: u32, session: &Session) -> Result<
     if count == 1 || runs.is_empty() {
         return Ok(runs);
     }
-    let custom =
-        if needs_python(timetable) { Some(CustomTimetable::start(stored, session).await?) } else { None };
+    let custom = if timetable.custom().is_some() {
+        Some(CustomTimetable::start(stored, session).await?)
+    } else {
+        None
+    };
     for _ in 1..count {
         let Some(last) = runs.last() else { break };
         let next = match &custom {
@@ -158,7 +161,7 @@ impl CustomTimetable {
         })?;
         let document =
             parsed.custom_timetable.ok_or_else(|| anyhow!("DAG {name:?} has no timetable of its own"))?;
-        let server = ForkServer::start(ForkServerOptions::new(session.interpreter()?.path)).await?;
+        let server = session.start_python().await?;
         let timetables = Timetables::new(server.clone(), session.settings.ferroflow.timetable_timeout);
         Ok(Self { server, timetables, document })
     }

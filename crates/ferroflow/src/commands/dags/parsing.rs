@@ -17,28 +17,28 @@ use crate::session::{Session, block_on_threads, stop_on_signals};
 
 /// A file of a bundle and what is in it.
 #[derive(Debug)]
-pub(super) struct LocalFile<T> {
-    pub(super) bundle_name: String,
+pub(crate) struct LocalFile<T> {
+    pub(crate) bundle_name: String,
     /// Where it is in there.
-    pub(super) relative_path: String,
+    pub(crate) relative_path: String,
     /// How long the parse took.
-    pub(super) duration: Duration,
-    pub(super) dags: Vec<LocalDag<T>>,
+    pub(crate) duration: Duration,
+    pub(crate) dags: Vec<LocalDag<T>>,
     /// What is wrong with it, also if the process that parsed it came to no good end.
-    pub(super) errors: Vec<ImportError>,
+    pub(crate) errors: Vec<ImportError>,
 }
 
 /// A DAG of a file.
 #[derive(Debug)]
-pub(super) struct LocalDag<T> {
-    pub(super) dag_id: String,
+pub(crate) struct LocalDag<T> {
+    pub(crate) dag_id: String,
     fileloc: Option<String>,
     /// What the command wants to know of it.
-    pub(super) told: T,
+    pub(crate) told: T,
 }
 
 /// Runs what needs DAG files to be parsed. Ctrl-C ends it, and all processes that it has started.
-pub(super) fn with_parser<T>(
+pub(crate) fn with_parser<T>(
     session: &Session,
     work: impl AsyncFnOnce(&Arc<Context>) -> Result<T>,
 ) -> Result<T> {
@@ -63,7 +63,7 @@ pub(super) fn with_parser<T>(
 }
 
 /// Parses the files of the named bundles, of all that are configured if none is named.
-pub(super) async fn parse_all<T: Told>(
+pub(crate) async fn parse_all<T: Told>(
     cx: &Arc<Context>,
     bundle_names: &[String],
     format: Format,
@@ -77,7 +77,7 @@ pub(super) async fn parse_all<T: Told>(
 }
 
 impl<T: Told> LocalFile<T> {
-    pub(super) fn of(file: FileParsed) -> Self {
+    pub(crate) fn of(file: FileParsed) -> Self {
         let FileParsed { bundle_name, relative_path, duration, outcome } = file;
         let error = |stacktrace| ImportError { filename: relative_path.clone(), stacktrace };
         let (documents, mut errors) = match outcome {
@@ -107,7 +107,7 @@ impl<T: Told> LocalFile<T> {
 }
 
 /// What a command keeps of a DAG: of ten thousand not all fits into memory.
-pub(super) trait Told: Send + 'static {
+pub(crate) trait Told: Send + 'static {
     fn of(dag: &ParsedDag) -> Self;
 }
 

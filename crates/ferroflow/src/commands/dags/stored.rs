@@ -16,16 +16,16 @@ pub(crate) async fn connect(session: &Session) -> Result<Db> {
 }
 
 /// A DAG as the database has it.
-pub(super) struct StoredDag {
-    pub(super) row: dag::Dag,
+pub(crate) struct StoredDag {
+    pub(crate) row: dag::Dag,
     /// The newest of its serialized forms,
-    pub(super) document: Json,
+    pub(crate) document: Json,
     /// and what that means.
-    pub(super) dag: Dag,
+    pub(crate) dag: Dag,
 }
 
 /// The row of a DAG and its serialized form.
-pub(super) async fn find(db: &Db, dag_id: &str) -> Result<StoredDag> {
+pub(crate) async fn find(db: &Db, dag_id: &str) -> Result<StoredDag> {
     let read = db.read(|tx| {
         async move {
             let Some(row) = dag::find(tx, dag_id).await? else { return Ok(None) };

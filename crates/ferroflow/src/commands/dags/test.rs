@@ -100,7 +100,7 @@ async fn test(args: &TestArgs, session: &Session, stage: &Stage, asked: Asked) -
         triggering_user_name: Some("dag_test".to_owned()),
         unixname: stage.driver.unixname.clone(),
     };
-    let replaced = make(&stage.db, &definition, wanted).await?;
+    let replaced = make(&stage.db, &stage.driver, &definition, wanted).await?;
     if let Some(replaced) = replaced {
         tell(&format!("run {replaced}, of the same logical date, is replaced"));
     }

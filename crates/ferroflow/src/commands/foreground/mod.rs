@@ -16,6 +16,7 @@ use ferroflow_db::{Db, ScopedFutureExt as _};
 use ferroflow_executor::{LocalExecutor, Supervision, TaskLogs};
 use ferroflow_model::state::JobState;
 use ferroflow_model::timetable::DataInterval;
+use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_scheduler::run::{ActiveRun, Definition, Driver, Pace};
 use ferroflow_scheduler::{LogPaths, manual_run};
 use ferroflow_telemetry::clock;
@@ -28,7 +29,7 @@ use crate::session::{Session, block_on_threads, stop_on_signals};
 pub(crate) use summary::summary;
 pub(crate) use terminal::{Terminal, callback_sink, tell, tell_waiting};
 pub(crate) use to_store::{Wanted, store};
-pub(crate) use when::logical_date;
+pub(crate) use when::{NOT_A_DATE, logical_date, read_date};
 
 /// What is known to the table `job` as; nobody takes it for a scheduler or a processor.
 const JOB_TYPE: &str = "DagTestJob";
@@ -80,12 +81,14 @@ impl Stage {
         let now = clock::now();
         let job_id = db.transact(|tx| async move { job::insert(tx, job, now).await }.scope_boxed()).await?;
         let wait = session.settings.core.max_task_retry_delay;
+        let rules = InstanceRules::new(cx.python().clone(), session.settings.ferroflow.user_code_timeout);
         let driver = Driver {
             job_id: Some(job_id),
             unixname: cx.host().user.clone(),
             fernet: Arc::clone(&session.fernet),
             longest_wait: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
             pace: Pace::AtOnce,
+            rules: Some(Arc::new(rules)),
         };
         let paths = LogPaths::new(&session.settings.logging.log_filename_template)?;
         Ok(Self { db, cx, driver, paths, stop, job_id })

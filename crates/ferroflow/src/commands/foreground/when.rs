@@ -7,19 +7,19 @@ use jiff::Timestamp;
 use jiff::civil::{DateTime, Time};
 use jiff::fmt::temporal::Pieces;
 
+/// What is told of a text that is no date.
+pub(crate) const NOT_A_DATE: &str =
+    "give a date such as 2026-03-01, 2026-03-01T06:00 or 2026-03-01T06:00+09:00";
+
 /// A date or a time. Without an offset it is what the clocks of `[core] default_timezone` show.
 pub(crate) fn logical_date(text: &str, configuration: &Configuration) -> Result<Timestamp> {
     let zone = configuration.require("core", "default_timezone")?;
     let zone = if zone.text == "system" { Zone::UTC } else { Zone::named(&zone.text)? };
-    read(text, &zone).ok_or_else(|| {
-        anyhow!(
-            "{text:?} is no date: give one such as 2026-03-01, 2026-03-01T06:00 or 2026-03-01T06:00+09:00"
-        )
-    })
+    read_date(text, &zone).ok_or_else(|| anyhow!("{text:?} is no date: {NOT_A_DATE}"))
 }
 
 /// The same of what may be something else.
-pub(super) fn read(text: &str, zone: &Zone) -> Option<Timestamp> {
+pub(crate) fn read_date(text: &str, zone: &Zone) -> Option<Timestamp> {
     let pieces = Pieces::parse(text.trim()).ok()?;
     let wall = DateTime::from_parts(pieces.date(), pieces.time().unwrap_or(Time::midnight()));
     let at = match pieces.to_numeric_offset() {
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     fn at(text: &str) -> Option<String> {
-        read(text, &Zone::named("Europe/Berlin").unwrap()).map(|at| at.to_string())
+        read_date(text, &Zone::named("Europe/Berlin").unwrap()).map(|at| at.to_string())
     }
 
     #[test]

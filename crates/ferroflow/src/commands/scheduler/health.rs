@@ -1,15 +1,19 @@
-//! `GET /health`: whether the scheduler of this host lives, for whoever restarts it if not.
+//! `GET /health`: whether the scheduler of this host lives, for whoever restarts it if not. `GET /metrics`: what
+//! Prometheus reads.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use ferroflow_dagproc::Host;
 use ferroflow_db::Db;
 use ferroflow_scheduler::look_around::JOB_TYPE;
+use ferroflow_telemetry::metrics::Shown;
 use ferroflow_telemetry::{chain, clock};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -17,14 +21,26 @@ use tokio::task::JoinHandle;
 use crate::commands::jobs::{Asked, alive};
 use crate::session::Session;
 
+/// What Prometheus calls its text.
+const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// How often measurements are summed up, whether anybody reads them or not.
+const SUM_UP: Duration = Duration::from_secs(5);
+
 /// Who is asked about, and where.
 struct Asking {
     db: Db,
     asked: Asked,
+    shown: Option<Shown>,
 }
 
 /// Answers, if `[scheduler] enable_health_check` says so, until it is aborted.
-pub(super) async fn listen(session: &Session, db: &Db, host: &Host) -> Result<JoinHandle<()>> {
+pub(super) async fn listen(
+    session: &Session,
+    db: &Db,
+    host: &Host,
+    shown: Option<Shown>,
+) -> Result<JoinHandle<()>> {
     let settings = &session.settings.scheduler;
     if !settings.enable_health_check {
         return Ok(tokio::spawn(async {}));
@@ -44,13 +60,35 @@ pub(super) async fn listen(session: &Session, db: &Db, host: &Host) -> Result<Jo
         limit: 1,
         settings: Arc::clone(&session.settings),
     };
-    let asking = Arc::new(Asking { db: db.clone(), asked });
-    let router = Router::new().route("/health", get(answer)).with_state(asking);
+    let asking = Arc::new(Asking { db: db.clone(), asked, shown });
+    let router = Router::new().route("/health", get(answer)).route("/metrics", get(exposition));
+    let router = router.with_state(Arc::clone(&asking));
     Ok(tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).await {
-            tracing::error!("the health check has ended: {}", chain(&error));
+        tokio::select! {
+            served = async { axum::serve(listener, router).await } => if let Err(error) = served {
+                tracing::error!("the health check has ended: {}", chain(&error));
+            },
+            () = sum_up(&asking) => {}
         }
     }))
+}
+
+async fn sum_up(asking: &Asking) {
+    loop {
+        tokio::time::sleep(SUM_UP).await;
+        if let Some(shown) = &asking.shown {
+            shown.sum_up();
+        }
+    }
+}
+
+async fn exposition(State(asking): State<Arc<Asking>>) -> Response {
+    let Some(shown) = asking.shown.clone() else { return StatusCode::NOT_FOUND.into_response() };
+    // There may be many: others are answered meanwhile.
+    match tokio::task::spawn_blocking(move || shown.text()).await {
+        Ok(text) => ([(header::CONTENT_TYPE, EXPOSITION)], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
 }
 
 async fn answer(State(asking): State<Arc<Asking>>) -> StatusCode {

@@ -208,7 +208,7 @@ async fn find_or_make(
         unixname: stage.driver.unixname.clone(),
         partition_key: None,
     };
-    make(&stage.db, definition, wanted).await?;
+    make(&stage.db, &stage.driver, definition, wanted).await?;
     Ok((run_id, true))
 }
 

@@ -14,6 +14,7 @@ use ferroflow_model::dag::{Dag, GroupChild, GroupIndex, TaskIndex};
 
 use super::{VerboseArgs, stored};
 use crate::session::{Session, block_on};
+pub(super) use text::in_order;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -99,7 +100,7 @@ fn by_name(file: &Path, dag_id: &str) -> Result<Picture> {
 }
 
 /// The name of a child without those of the groups around it.
-fn label(dag: &Dag, child: GroupChild) -> &str {
+pub(super) fn label(dag: &Dag, child: GroupChild) -> &str {
     match child {
         GroupChild::Group(group) => &dag[group].label,
         GroupChild::Task(task) => task_label(dag, task),

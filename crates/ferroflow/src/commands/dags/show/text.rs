@@ -47,7 +47,7 @@ fn draw_group(dag: &Dag, group: GroupIndex, indent: &str, edges: &[Edge], lines:
 }
 
 /// What is in a group: each after what it waits for, as far as groups as a whole can be put in order.
-fn in_order(dag: &Dag, group: GroupIndex) -> Vec<GroupChild> {
+pub(in crate::commands::dags) fn in_order(dag: &Dag, group: GroupIndex) -> Vec<GroupChild> {
     let mut place = vec![usize::MAX; dag.groups().len()];
     let mut of_task = vec![0; dag.tasks().len()];
     for (position, task) in dag.graph().order().iter().enumerate() {

@@ -1,78 +1,73 @@
-//! A connection in one text, as `AIRFLOW_CONN_…` holds it: a URI of Airflow's kind, or JSON.
+//! Connections as URIs.
 
 use ferroflow_db::Json;
 use ferroflow_db::connection::Connection;
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Map, Value};
+
+use super::{checked, extra_fields, normalized};
 
 /// The key of a URI's query that holds all of `extra`.
 const WHOLE_EXTRA: &str = "__extra__";
 
-/// Reads a connection. The error does not repeat the text, which has a password in it.
-pub(crate) fn read(conn_id: &str, text: &str) -> Result<Connection, String> {
-    let text = text.trim();
-    let connection = if text.starts_with('{') { from_json(text)? } else { from_uri(text)? };
-    check_extra(connection.extra.as_deref())?;
-    Ok(Connection { conn_id: conn_id.to_owned(), ..connection })
+/// What Python leaves as it is when it quotes all that it can.
+const QUOTED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'.').remove(b'-').remove(b'~');
+
+/// A connection as a URI, from which [`from_uri`] makes it again. Types have dashes there.
+pub fn to_uri(connection: &Connection) -> Result<String, String> {
+    let conn_type = connection.conn_type.as_str();
+    let scheme = match conn_type {
+        "" => "//".to_owned(),
+        name => format!("{}://", name.to_lowercase().replace('_', "-")),
+    };
+    let host = connection.host.as_deref().unwrap_or_default();
+    let (protocol, host) = match host.split_once("://") {
+        Some((protocol, host)) if protocol != conn_type => (format!("{protocol}://"), host),
+        _ => (String::new(), host),
+    };
+    let login = connection.login.as_deref().map(quoted).unwrap_or_default();
+    let password =
+        connection.password.as_deref().map(|text| format!(":{}", quoted(text))).unwrap_or_default();
+    let port = connection.port.filter(|port| *port != 0).map(|port| format!(":{port}")).unwrap_or_default();
+    let has_user = !(login.is_empty() && password.is_empty());
+    let at = if has_user || (host.is_empty() && !port.is_empty()) { "@" } else { "" };
+    let database = connection.schema.as_deref().filter(|name| !name.is_empty());
+    let path = database.map(|name| format!("/{}", quoted(name))).unwrap_or_default();
+    let query = match connection.extra.as_deref().filter(|extra| !extra.is_empty()) {
+        Some(extra) => format!("{}?{}", if path.is_empty() { "/" } else { "" }, query(extra)?),
+        None => String::new(),
+    };
+    Ok(format!("{scheme}{protocol}{login}{password}{at}{}{port}{path}{query}", quoted(host)))
 }
 
-/// `extra` is empty or a JSON dict.
-pub(crate) fn check_extra(extra: Option<&str>) -> Result<(), String> {
-    match extra.filter(|extra| !extra.is_empty()).map(serde_json::from_str::<Value>) {
-        None | Some(Ok(Value::Object(_))) => Ok(()),
-        Some(Ok(_)) => Err("its extra is not a JSON dict".to_owned()),
-        Some(Err(error)) => Err(format!("its extra is not JSON: {error}")),
-    }
+/// Texts are keys of their own; anything else is one key with all of it.
+fn query(extra: &str) -> Result<String, String> {
+    let fields = extra_fields(Some(extra))?;
+    let texts: Option<Vec<String>> = fields
+        .iter()
+        .map(|(key, value)| Some(format!("{}={}", quoted_plus(key), quoted_plus(value.as_str()?))))
+        .collect();
+    Ok(match texts {
+        Some(texts) if !texts.is_empty() => texts.join("&"),
+        _ => format!("{WHOLE_EXTRA}={}", quoted_plus(extra)),
+    })
 }
 
-fn from_json(text: &str) -> Result<Connection, String> {
-    let mut fields: Map<String, Value> =
-        serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
-    let extra = match fields.remove("extra") {
-        None | Some(Value::Null) => None,
-        Some(Value::String(text)) => Some(text).filter(|text| !text.is_empty()),
-        Some(other) => Some(Json::from(other).into_text()),
-    };
-    let port = match fields.remove("port") {
-        None | Some(Value::Null) => None,
-        Some(Value::String(text)) if text.is_empty() => None,
-        Some(Value::String(text)) => Some(text.trim().parse().map_err(|_| "its port is not a number")?),
-        Some(other) => {
-            let number = other.as_i64().and_then(|port| i32::try_from(port).ok());
-            Some(number.ok_or("its port is not a number")?).filter(|port| *port != 0)
-        }
-    };
-    let mut text_of = |name: &str| match fields.remove(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(format!("its {name} is not a text")),
-    };
-    let connection = Connection {
-        conn_type: text_of("conn_type")?.map(|name| normalized(&name)).ok_or("it has no conn_type")?,
-        description: text_of("description")?,
-        host: text_of("host")?,
-        schema: text_of("schema")?,
-        login: text_of("login")?,
-        password: text_of("password")?,
-        team_name: text_of("team_name")?,
-        port,
-        extra,
-        conn_id: String::new(),
-    };
-    match fields.keys().next() {
-        Some(unknown) => Err(format!("it has the unknown field {unknown:?}")),
-        None => Ok(connection),
-    }
+fn quoted(text: &str) -> String {
+    utf8_percent_encode(text, QUOTED).to_string()
 }
 
-/// A type as Airflow calls it, of a URI's scheme.
-fn normalized(conn_type: &str) -> String {
-    if conn_type == "postgresql" { "postgres".to_owned() } else { conn_type.replace('-', "_") }
+fn quoted_plus(text: &str) -> String {
+    quoted(text).replace("%20", "+")
 }
 
 /// `type://login:password@host:port/schema?extra`; the host may have a protocol of its own before it:
 /// `type://https://host`.
-fn from_uri(uri: &str) -> Result<Connection, String> {
+pub fn from_uri(conn_id: &str, uri: &str) -> Result<Connection, String> {
+    checked(conn_id, parts(uri)?)
+}
+
+pub(super) fn parts(uri: &str) -> Result<Connection, String> {
     let has_protocol = match uri.matches("://").count() {
         0 | 1 => false,
         2 => true,
@@ -176,26 +171,22 @@ mod tests {
 
     use super::*;
 
-    #[test_case("a://b://c://d")]
-    #[test_case("http://u:p@https://host"; "login before the second scheme")]
-    #[test_case("http://host:port")]
-    #[test_case(r#"{"host": "h"}"#; "no type")]
-    #[test_case(r#"{"conn_type": "http", "port": "x"}"#)]
-    #[test_case(r#"{"conn_type": "http", "extra": "[1]"}"#)]
-    #[test_case(r#"{"conn_type": "http", "pasword": "s3cret"}"#)]
-    #[test_case("{")]
-    fn a_bad_text_is_refused_without_its_secrets(text: &str) {
-        let problem = read("c", text).unwrap_err();
-        assert!(!problem.contains("s3cret"), "{problem}");
-    }
-
-    #[test]
-    fn json_fields_are_taken_over() {
-        let text = r#" {"conn_type": "google-cloud", "port": "5", "extra": {"b": 1, "a": "é"}} "#;
-        let connection = read("c", text).unwrap();
-        assert_eq!(
-            (connection.conn_type.as_str(), connection.port, connection.extra.as_deref()),
-            ("google_cloud", Some(5), Some("{\"b\": 1, \"a\": \"\\u00e9\"}"))
-        );
+    #[test_case("x-y://u:p%2F@h:1/a%2Fb?k=v+w" => "x-y://u:p%2F@h:1/a%2Fb?k=v+w"; "all of it")]
+    #[test_case("postgresql://h" => "postgres://h"; "a type with another name")]
+    #[test_case("http://https://u@Host/p" => "http://https://u@host/p"; "a protocol")]
+    #[test_case("x://@:77" => "x://@:77"; "nothing but a port")]
+    #[test_case("x://:p@" => "x://:p@"; "nothing but a password")]
+    #[test_case("x://h?a=1" => "x://h/?__extra__=%7B%22a%22%3A+1%7D"; "a number")]
+    #[test_case("x://h/s?__extra__=%7B%7D" => "x://h/s?__extra__=%7B%7D"; "an empty dict")]
+    #[test_case("x://%2FRun%2FPg" => "x://%2FRun%2FPg"; "a path of a socket")]
+    #[test_case("//h" => "//h"; "no scheme")]
+    fn uris_are_written(uri: &str) -> String {
+        let connection = from_uri("c", uri).unwrap();
+        let written = to_uri(&connection).unwrap();
+        if !connection.conn_type.is_empty() {
+            let again = from_uri("c", &written).unwrap();
+            assert!(again == connection, "{written} is another connection");
+        }
+        written
     }
 }

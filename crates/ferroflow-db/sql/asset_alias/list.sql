@@ -1,0 +1,1 @@
+SELECT id, name, {name:group} FROM asset_alias ORDER BY name

@@ -1,0 +1,2 @@
+-- While an executor has it, its output says whose executor that is.
+UPDATE callback SET state = ?, output = ? WHERE id = ? AND state = ? AND output = ?

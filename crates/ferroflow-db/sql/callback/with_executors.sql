@@ -1,0 +1,3 @@
+SELECT id, state, output
+FROM callback
+WHERE type = 'executor' AND state IN ('queued', 'running') AND output LIKE 'ferroflow: %'

@@ -1,0 +1,1 @@
+DELETE FROM connection WHERE conn_id = ?

@@ -1,0 +1,1 @@
+SELECT conn_id, conn_type FROM connection ORDER BY id

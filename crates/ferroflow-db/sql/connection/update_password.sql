@@ -1,0 +1,1 @@
+UPDATE connection SET password = ?, is_encrypted = ? WHERE conn_id = ?

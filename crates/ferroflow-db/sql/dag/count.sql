@@ -1,0 +1,3 @@
+SELECT COUNT(*) AS total
+FROM dag
+WHERE NOT is_stale

@@ -1,0 +1,1 @@
+SELECT dag_id FROM dag WHERE is_paused = ?

@@ -1,0 +1,1 @@
+DELETE FROM backfill WHERE dag_id = ?

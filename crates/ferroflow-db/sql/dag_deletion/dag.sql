@@ -1,0 +1,1 @@
+DELETE FROM dag WHERE dag_id = ?

@@ -1,0 +1,1 @@
+DELETE FROM dag_code WHERE dag_id = ?

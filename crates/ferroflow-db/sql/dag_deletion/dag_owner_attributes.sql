@@ -1,0 +1,1 @@
+DELETE FROM dag_owner_attributes WHERE dag_id = ?

@@ -1,0 +1,1 @@
+DELETE FROM dag_run WHERE dag_id = ?

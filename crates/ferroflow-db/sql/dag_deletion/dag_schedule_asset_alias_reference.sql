@@ -1,0 +1,1 @@
+DELETE FROM dag_schedule_asset_alias_reference WHERE dag_id = ?

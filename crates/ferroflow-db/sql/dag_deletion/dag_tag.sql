@@ -1,0 +1,1 @@
+DELETE FROM dag_tag WHERE dag_id = ?

@@ -1,0 +1,1 @@
+DELETE FROM dag_version WHERE dag_id = ?

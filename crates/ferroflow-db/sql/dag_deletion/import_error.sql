@@ -1,0 +1,1 @@
+DELETE FROM import_error WHERE filename = ? AND bundle_name = ?

@@ -1,0 +1,1 @@
+DELETE FROM job WHERE dag_id = ?

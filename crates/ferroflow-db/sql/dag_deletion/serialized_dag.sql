@@ -1,0 +1,1 @@
+DELETE FROM serialized_dag WHERE dag_id = ?

@@ -1,0 +1,1 @@
+DELETE FROM task_instance WHERE dag_id = ?

@@ -1,0 +1,1 @@
+DELETE FROM task_instance_history WHERE dag_id = ?

@@ -1,0 +1,1 @@
+DELETE FROM task_map WHERE dag_id = ?

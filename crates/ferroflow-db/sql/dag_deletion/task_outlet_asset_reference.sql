@@ -1,0 +1,1 @@
+DELETE FROM task_outlet_asset_reference WHERE dag_id = ?

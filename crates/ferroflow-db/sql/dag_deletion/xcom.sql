@@ -1,0 +1,1 @@
+DELETE FROM xcom WHERE dag_id = ?

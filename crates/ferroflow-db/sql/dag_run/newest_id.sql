@@ -1,0 +1,4 @@
+SELECT id
+FROM dag_run
+ORDER BY id DESC
+LIMIT 1

@@ -1,0 +1,1 @@
+UPDATE dag_run SET conf = ?, updated_at = ? WHERE id = ?

@@ -1,0 +1,1 @@
+DELETE FROM slot_pool WHERE pool = ?

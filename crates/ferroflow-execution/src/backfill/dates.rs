@@ -1,0 +1,119 @@
+//! The dates of a stretch, as a timetable tells them.
+
+use ferroflow_model::backfill::{Stretch, in_order, last_date};
+use ferroflow_model::state::RunType;
+use ferroflow_model::timetable::{RunInfo, backfill_run_id};
+use ferroflow_telemetry::chain;
+use jiff::Timestamp;
+
+use crate::trigger::{Known, no_python, serialized_timetable, value_error};
+use crate::{Refusal, RunMaking};
+
+/// More are not made at once: all of them go into one transaction.
+const MOST_RUNS: usize = 100_000;
+
+/// What a timetable is, as far as it matters here.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    pub(super) is_periodic: bool,
+    is_partitioned: bool,
+}
+
+/// The runs of a stretch, in the order in which they run.
+pub(super) struct Dates {
+    pub(super) runs: Vec<RunInfo>,
+    /// Whether they stand for partitions, and not for dates.
+    pub(super) are_partitions: bool,
+}
+
+impl Dates {
+    /// What tells a run from the others of its DAG.
+    pub(super) fn date(&self, run: &RunInfo) -> Option<Timestamp> {
+        if self.are_partitions { run.partition_date } else { run.logical_date() }
+    }
+
+    /// The first and the last date.
+    pub(super) fn bounds(&self) -> Option<(Timestamp, Timestamp)> {
+        let dates = || self.runs.iter().filter_map(|run| self.date(run));
+        dates().min().zip(dates().max())
+    }
+}
+
+impl RunMaking {
+    pub(super) async fn kind(&self, known: &Known) -> Result<Kind, Refusal> {
+        let timetable = &known.dag.timetable;
+        if timetable.custom().is_none() {
+            let (is_periodic, is_partitioned) = (timetable.is_periodic(), timetable.is_partitioned());
+            return Ok(Kind { is_periodic, is_partitioned });
+        }
+        let Some(python) = &self.timetables else { return Err(no_python(known)) };
+        let described = python.describe(&serialized_timetable(known)?).await;
+        let described = described.map_err(|error| value_error(chain(&error)))?;
+        Ok(Kind { is_periodic: described.periodic, is_partitioned: described.partitioned })
+    }
+
+    /// The runs of a stretch.
+    pub(super) async fn dates(
+        &self,
+        known: &Known,
+        kind: Kind,
+        stretch: &Stretch,
+        now: Timestamp,
+    ) -> Result<Dates, Refusal> {
+        let last = last_date(stretch, kind.is_partitioned, now);
+        let runs = self.asked(known, stretch.from, last, now).await?;
+        if runs.len() > MOST_RUNS {
+            let message = format!("there are more than {MOST_RUNS} runs between these dates: ask for fewer");
+            return Err(Refusal::api(422, "too_many_runs", message));
+        }
+        let runs = in_order(runs, stretch, kind.is_partitioned, now);
+        let are_partitions = runs.first().is_some_and(has_key);
+        let is_other = |run: &RunInfo| {
+            has_key(run) != are_partitions || (!are_partitions && run.logical_date().is_none())
+        };
+        if runs.iter().any(is_other) {
+            return Err(value_error("the timetable mixes runs of dates with runs of partitions"));
+        }
+        Ok(Dates { runs, are_partitions })
+    }
+
+    async fn asked(
+        &self,
+        known: &Known,
+        first: Timestamp,
+        last: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<RunInfo>, Refusal> {
+        let timetable = &known.dag.timetable;
+        if timetable.custom().is_none() {
+            let runs = timetable.runs_between(first, last, now).take(MOST_RUNS + 1);
+            return runs.collect::<Result<_, _>>().map_err(|reason| value_error(reason.to_string()));
+        }
+        let Some(python) = &self.timetables else { return Err(no_python(known)) };
+        let runs = python.runs_between(&serialized_timetable(known)?, first, last, MOST_RUNS + 1).await;
+        Ok(runs.map_err(|error| value_error(chain(&error)))?.runs)
+    }
+
+    /// The name of a run of a backfill. Of those of partitions, the timetable has a say.
+    pub(super) async fn backfill_run_id(&self, known: &Known, run: &RunInfo) -> Result<String, Refusal> {
+        let timetable = &known.dag.timetable;
+        let name = if !has_key(run) {
+            backfill_run_id(run.run_after)
+        } else if timetable.custom().is_some() {
+            let Some(python) = &self.timetables else { return Err(no_python(known)) };
+            let document = serialized_timetable(known)?;
+            let named = python.run_id(&document, RunType::Backfill.as_str(), run).await;
+            named.map_err(|error| value_error(chain(&error)))?
+        } else {
+            let key = run.partition_key.as_deref();
+            let named = timetable.run_id(RunType::Backfill, run.run_after, key, rand::random());
+            named.map_err(|error| value_error(error.to_string()))?
+        };
+        self.check_run_id(&name)?;
+        Ok(name)
+    }
+}
+
+fn has_key(run: &RunInfo) -> bool {
+    run.partition_key.as_deref().is_some_and(|key| !key.is_empty())
+}

@@ -1,0 +1,73 @@
+//! Callbacks that executors run: what they may ask, and where their rows stand.
+
+use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::due_callback::{self, CallbackInHand, Holder};
+use ferroflow_model::state::CallbackState;
+use ferroflow_python::Answers;
+use rmpv::Value;
+use uuid::Uuid;
+
+use crate::{Answer, Refusal, Service};
+
+/// What Airflow's scheduler notes of a callback whose process did not end well. Why, its log tells.
+pub const EXECUTION_FAILED: &str = "Execution failed";
+
+/// Answers the messages that a callback sends while an executor runs it.
+#[derive(Clone)]
+pub struct CallbackRequests(pub Service);
+
+impl Answers for CallbackRequests {
+    async fn answer(&self, kind: &str, body: Value) -> Answer {
+        let answered = match kind {
+            "GetConnection" | "GetVariable" | "GetVariableKeys" | "MaskSecret" => {
+                self.0.answer_common(kind, &body).await
+            }
+            _ => Err(Refusal::Unhandled),
+        };
+        answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR"))
+    }
+}
+
+impl Service {
+    /// Notes that a queued callback runs, as this process, and who has it then. `None` if it is not queued any more, or
+    /// not for this scheduler: then it must not be called.
+    pub async fn callback_begins(
+        &self,
+        id: Uuid,
+        job_id: i64,
+        process: (i32, String),
+    ) -> Result<Option<CallbackInHand>, Refusal> {
+        let queued =
+            CallbackInHand { id, state: CallbackState::Queued, holder: Holder { job_id, process: None } };
+        let running = CallbackInHand {
+            state: CallbackState::Running,
+            holder: Holder { job_id, process: Some(process) },
+            ..queued
+        };
+        let output = running.holder.to_string();
+        let has_begun = self.pass_callback_on(&queued, CallbackState::Running, Some(&output)).await?;
+        Ok(has_begun.then_some(running))
+    }
+
+    /// Notes that a callback in hand could not be called, or did not end well.
+    pub async fn callback_failed(&self, callback: &CallbackInHand, reason: &str) -> Result<bool, Refusal> {
+        self.pass_callback_on(callback, CallbackState::Failed, Some(reason)).await
+    }
+
+    /// Notes that a callback in hand was called and has ended well.
+    pub async fn callback_succeeded(&self, callback: &CallbackInHand) -> Result<bool, Refusal> {
+        self.pass_callback_on(callback, CallbackState::Success, None).await
+    }
+
+    async fn pass_callback_on(
+        &self,
+        seen: &CallbackInHand,
+        state: CallbackState,
+        output: Option<&str>,
+    ) -> Result<bool, Refusal> {
+        let passed = self
+            .db
+            .transact(|tx| async move { due_callback::pass_on(tx, seen, state, output).await }.scope_boxed());
+        Ok(passed.await?)
+    }
+}

@@ -1,0 +1,161 @@
+//! Connections that somebody wants to be tried: what the process asks that tries one, and what it tells.
+
+use ferroflow_db::connection::Connection;
+use ferroflow_db::connection_test::{self, AskedTest};
+use ferroflow_db::{ScopedFutureExt as _, Tx, connection};
+use ferroflow_python::Answers;
+use ferroflow_telemetry::clock;
+use jiff::Timestamp;
+use rmpv::Value;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::value::{body, optional};
+use crate::{Answer, Refusal, Service, read};
+
+/// As much of a message as its column takes.
+const LONGEST_MESSAGE: usize = 2000;
+
+/// What came of a test.
+#[derive(Clone, Debug, Deserialize)]
+struct ConnectionTestResult {
+    state: String,
+    result_message: Option<String>,
+}
+
+/// Answers the messages of a process that tries a connection.
+#[derive(Clone)]
+pub struct ConnectionTestRequests {
+    /// What answers.
+    pub service: Service,
+    /// The test.
+    pub test: Uuid,
+}
+
+impl Answers for ConnectionTestRequests {
+    async fn answer(&self, kind: &str, body: Value) -> Answer {
+        let answered = match kind {
+            "GetTestedConnection" => self.service.tested_connection(self.test).await.map(tested),
+            "ConnectionTestResult" => self.tell(kind, &body).await,
+            _ => Err(Refusal::Unhandled),
+        };
+        answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR"))
+    }
+}
+
+impl ConnectionTestRequests {
+    async fn tell(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
+        let result: ConnectionTestResult = read(kind, message)?;
+        let is_good = match result.state.as_str() {
+            "success" => true,
+            "failed" => false,
+            _ => {
+                return Err(Refusal::Invalid {
+                    kind: "ConnectionTestResult",
+                    field: "state",
+                    value: result.state,
+                    expected: "give success or failed",
+                });
+            }
+        };
+        self.service.end_connection_test(self.test, is_good, result.result_message.as_deref()).await?;
+        Ok(Answer::Done)
+    }
+}
+
+impl Service {
+    /// What a test is to try. It can be had once: the test runs from then on.
+    pub async fn tested_connection(&self, id: Uuid) -> Result<Connection, Refusal> {
+        let now = clock::now();
+        let begun = self.db.transact(|tx| {
+            async move {
+                let has_begun = connection_test::begin(tx, id, now).await?;
+                Ok((has_begun, connection_test::find(tx, &self.fernet, id).await?))
+            }
+            .scope_boxed()
+        });
+        match begun.await? {
+            (_, None) => Err(missing(id)),
+            (false, Some(AskedTest { state, .. })) => Err(Refusal::api(
+                409,
+                "conflict",
+                format!("The connection test {id} is {state}: what it tries can be had once, before that."),
+            )),
+            (true, Some(AskedTest { connection, .. })) => {
+                for secret in [&connection.password, &connection.extra].into_iter().flatten() {
+                    self.masker.add(&secret.as_str().into(), None);
+                }
+                Ok(connection)
+            }
+        }
+    }
+
+    /// Notes what came of a test. A connection that is good is stored, if that was asked for.
+    pub async fn end_connection_test(
+        &self,
+        id: Uuid,
+        is_good: bool,
+        message: Option<&str>,
+    ) -> Result<(), Refusal> {
+        let now = clock::now();
+        let message: Option<String> = message.map(|message| message.chars().take(LONGEST_MESSAGE).collect());
+        let message = message.as_deref();
+        let ended = self.db.transact(|tx| self.end_test(tx, id, is_good, message, now).scope_boxed());
+        match ended.await? {
+            Ended::Noted => Ok(()),
+            Ended::Missing => Err(missing(id)),
+            Ended::Before(state) => {
+                Err(Refusal::api(409, "conflict", format!("The connection test {id} has ended: {state}.")))
+            }
+        }
+    }
+
+    async fn end_test(
+        &self,
+        tx: &mut Tx,
+        id: Uuid,
+        is_good: bool,
+        message: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Ended, ferroflow_db::Error> {
+        let is_noted = connection_test::end(tx, id, is_good, message, now).await?;
+        let Some(asked) = connection_test::find(tx, &self.fernet, id).await? else {
+            return Ok(Ended::Missing);
+        };
+        if !is_noted {
+            return Ok(Ended::Before(asked.state));
+        }
+        if is_good && asked.commit_on_success {
+            connection::store_tested(tx, &self.fernet, &asked.connection, now).await?;
+            tracing::info!(connection = asked.connection.conn_id, "a connection is good, and is stored");
+        }
+        Ok(Ended::Noted)
+    }
+}
+
+/// Whether the end of a test was noted.
+enum Ended {
+    Noted,
+    Missing,
+    Before(String),
+}
+
+fn missing(id: Uuid) -> Refusal {
+    Refusal::api(404, "not_found", format!("There is no connection test {id}."))
+}
+
+fn tested(connection: Connection) -> Answer {
+    body(
+        "TestedConnection",
+        [
+            ("conn_id", connection.conn_id.into()),
+            ("conn_type", connection.conn_type.into()),
+            ("host", optional(connection.host)),
+            ("login", optional(connection.login)),
+            ("password", optional(connection.password)),
+            ("schema", optional(connection.schema)),
+            ("port", optional(connection.port)),
+            ("extra", optional(connection.extra)),
+        ],
+    )
+}

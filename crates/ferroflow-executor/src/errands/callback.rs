@@ -1,0 +1,135 @@
+//! One callback, from its queued row to its end.
+
+use std::sync::Arc;
+
+use ferroflow_db::due_callback::{CallbackInHand, Holder};
+use ferroflow_execution::{CallbackRequests, EXECUTION_FAILED, MaskRules, Masker, Patience, Refusal};
+use ferroflow_model::state::CallbackState;
+use ferroflow_model::supervision::Exit;
+use ferroflow_python::message::{from_json, map};
+use ferroflow_python::{Child, ChildLimits, Entry, Sink, serve};
+use ferroflow_telemetry::chain;
+use rmpv::Value;
+
+use super::CallbackWorkload;
+use crate::supervise::{GRACE, Supervision, how};
+use crate::task_log::TaskLog;
+
+impl Supervision {
+    /// Runs a callback to its end, and puts down what became of it. One that is not queued any more is left alone.
+    pub(super) async fn run_callback(&self, workload: &CallbackWorkload) {
+        if let Err(refusal) = self.try_to_run_callback(workload).await {
+            tracing::error!(id = %workload.id, "what became of a callback cannot be stored: {}", chain(&refusal));
+        }
+    }
+
+    async fn try_to_run_callback(&self, workload: &CallbackWorkload) -> Result<(), Refusal> {
+        let masker = Arc::new(Masker::new(MaskRules::of(&self.settings)));
+        let log = self.logs.open(Some(&workload.log_path), None, Arc::clone(&masker));
+        let sink = Arc::clone(&log) as Arc<dyn Sink>;
+        let mut child = match self.python.fork(Entry::Callback, ChildLimits::default(), &sink).await {
+            Ok(child) => child,
+            Err(error) => return self.not_started(workload, &chain(&error)).await,
+        };
+        let Some(callback) = self.begin(workload, child.pid()).await? else {
+            // It has not been told yet what to call.
+            drop(child.end().await);
+            tracing::warn!(id = %workload.id, "a callback is left alone: its row is not queued any more");
+            return Ok(());
+        };
+        let requests = CallbackRequests(self.service.with_masker(masker));
+        let exit = self.attend(&mut child, first(workload), &requests, &log).await;
+        drop(child);
+        last_word(&log, exit);
+        self.end(&callback, exit).await
+    }
+
+    /// Asks for leave to run it.
+    async fn begin(&self, workload: &CallbackWorkload, pid: i32) -> Result<Option<CallbackInHand>, Refusal> {
+        let mut patience = Patience::new("start", self.patience());
+        loop {
+            let process = (pid, self.host.name.clone());
+            match self.service.callback_begins(workload.id, workload.job_id, process).await {
+                Err(refusal) if patience.again(&refusal).await => {}
+                answered => return answered,
+            }
+        }
+    }
+
+    async fn attend(
+        &self,
+        child: &mut Child,
+        first: Value,
+        requests: &CallbackRequests,
+        log: &TaskLog,
+    ) -> Exit {
+        let limit = self.settings.callbacks.callback_execution_timeout;
+        let served = serve(child, first, requests);
+        let Some(limit) = limit else { return how(&served.await) };
+        if let Ok(exit) = tokio::time::timeout(limit, served).await {
+            return how(&exit);
+        }
+        let event = "The callback took longer than [callbacks] callback_execution_timeout. It is ended.";
+        log.say("warning", event, &[("seconds", limit.as_secs().into())]);
+        how(&child.terminate(GRACE).await)
+    }
+
+    async fn not_started(&self, workload: &CallbackWorkload, reason: &str) -> Result<(), Refusal> {
+        tracing::error!(id = %workload.id, reason, "a callback could not be started");
+        let holder = Holder { job_id: workload.job_id, process: None };
+        let queued = CallbackInHand { id: workload.id, state: CallbackState::Queued, holder };
+        self.service.callback_failed(&queued, &format!("it could not be started: {reason}")).await?;
+        Ok(())
+    }
+
+    async fn end(&self, callback: &CallbackInHand, exit: Exit) -> Result<(), Refusal> {
+        let mut patience = Patience::new("end", self.patience());
+        loop {
+            let noted = match exit {
+                Exit::Code(0) => self.service.callback_succeeded(callback).await,
+                _ => self.service.callback_failed(callback, EXECUTION_FAILED).await,
+            };
+            match noted {
+                Err(refusal) if patience.again(&refusal).await => {}
+                Err(refusal) => return Err(refusal),
+                Ok(_) => return Ok(()),
+            }
+        }
+    }
+}
+
+/// What `callback.py` is told.
+fn first(workload: &CallbackWorkload) -> Value {
+    let bundle = &workload.bundle_info;
+    map([
+        ("id", workload.id.to_string().into()),
+        ("data", workload.data.value().map_or(Value::Nil, from_json)),
+        ("dag_rel_path", workload.dag_rel_path.as_str().into()),
+        (
+            "bundle_info",
+            map([
+                ("name", bundle.name.as_str().into()),
+                ("version", bundle.version.as_deref().map_or(Value::Nil, Value::from)),
+            ]),
+        ),
+    ])
+}
+
+/// How it ended, if that was no ordinary end.
+fn last_word(log: &TaskLog, exit: Exit) {
+    let (level, event, details) = match exit {
+        Exit::Code(0) => return,
+        Exit::Code(code) => {
+            ("warning", "The callback's process did not end well.", vec![("exit_code", code)])
+        }
+        Exit::Signal(number) => {
+            ("critical", "The callback's process was ended by a signal.", vec![("signal", number)])
+        }
+        Exit::WithForkServer | Exit::WithTemplate => {
+            ("critical", "The callback's process has ended together with Python's fork server.", vec![])
+        }
+    };
+    let details: Vec<(&str, serde_json::Value)> =
+        details.into_iter().map(|(name, number)| (name, number.into())).collect();
+    log.say(level, event, &details);
+}

@@ -1,0 +1,76 @@
+//! One connection that is tried.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferroflow_execution::{ConnectionTestRequests, MaskRules, Masker};
+use ferroflow_python::message::map;
+use ferroflow_python::{ChildLimits, Entry, Sink, Stream, serve};
+use ferroflow_telemetry::chain;
+use rmpv::Value;
+
+use uuid::Uuid;
+
+use super::ConnectionTestWorkload;
+use crate::supervise::{GRACE, Supervision};
+
+/// So much longer than `[connection_test] timeout` its process may take: it ends the test itself before.
+const LEEWAY: Duration = Duration::from_secs(15);
+
+impl Supervision {
+    /// Tries a connection. What comes of it, its process tells; if it told nothing, that is put down.
+    pub(super) async fn try_connection(&self, workload: &ConnectionTestWorkload) {
+        if let Err(reason) = self.try_to_try_connection(workload).await {
+            tracing::warn!(id = %workload.id, connection = workload.connection_id, reason, "a connection is not tried");
+            let message = format!("The connection could not be tried: {reason}.");
+            // If it has told, this is refused.
+            let noted = self.service.end_connection_test(workload.id, false, Some(&message)).await;
+            if let Err(refusal) = noted.as_ref()
+                && refusal.status() != Some(409)
+            {
+                tracing::error!(id = %workload.id, "what came of a test cannot be stored: {}", chain(refusal));
+            }
+        }
+    }
+
+    async fn try_to_try_connection(&self, workload: &ConnectionTestWorkload) -> Result<(), String> {
+        let masker = Arc::new(Masker::new(MaskRules::of(&self.settings)));
+        let sink: Arc<dyn Sink> = Arc::new(TestLog { test: workload.id, masker: Arc::clone(&masker) });
+        let forked = self.python.fork(Entry::ConnectionTest, ChildLimits::default(), &sink).await;
+        let mut child = forked.map_err(|error| chain(&error))?;
+        let timeout = self.settings.connection_test.timeout;
+        let first = map([
+            ("id", workload.id.to_string().into()),
+            ("connection_id", workload.connection_id.as_str().into()),
+            ("timeout", Value::from(timeout.as_secs())),
+        ]);
+        let requests =
+            ConnectionTestRequests { service: self.service.with_masker(masker), test: workload.id };
+        let served = tokio::time::timeout(timeout + LEEWAY, serve(&mut child, first, &requests)).await;
+        match served {
+            Ok(Ok(exit)) if exit.status.success() => Ok(()),
+            Ok(Ok(exit)) => Err(format!("its process ended with {}", exit.status)),
+            Ok(Err(error)) => Err(chain(&error)),
+            Err(_) => {
+                drop(child.terminate(GRACE).await);
+                Err(format!("its process took longer than {} s and was ended", timeout.as_secs()))
+            }
+        }
+    }
+}
+
+/// What is said while a connection is tried is in the scheduler's log.
+struct TestLog {
+    test: Uuid,
+    masker: Arc<Masker>,
+}
+
+impl Sink for TestLog {
+    fn line(&self, _: Stream, line: &str) {
+        tracing::info!(test = %self.test, "{}", self.masker.redact(line));
+    }
+
+    fn cut(&self, line: &str) -> usize {
+        self.masker.uncut(line)
+    }
+}

@@ -1,0 +1,57 @@
+//! Why user code has no answer about task instances, for the author of a DAG or the owner of a site.
+
+use std::time::Duration;
+
+use crate::helper::HelperError;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum InstanceRuleError {
+    /// It is not known whether there is a hook.
+    #[error("whether there is a task_instance_mutation_hook could not be asked")]
+    Unknown {
+        /// Why.
+        #[source]
+        source: HelperError,
+    },
+    /// A weight rule or the hook failed.
+    #[error("a weight rule or task_instance_mutation_hook failed for DAG {dag_id}")]
+    Failed {
+        /// The DAG.
+        dag_id: String,
+        /// How.
+        #[source]
+        source: HelperError,
+    },
+    /// What they left makes no sense.
+    #[error(
+        "a weight rule or task_instance_mutation_hook left a bad task instance of DAG {dag_id}: {problem}"
+    )]
+    Nonsense {
+        /// The DAG.
+        dag_id: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// They hung or crashed a short while ago.
+    #[error(
+        "weight rules and task_instance_mutation_hook are asked again for DAG {dag_id} in {pause:?}, since the last \
+         time {last}"
+    )]
+    InQuarantine {
+        /// The DAG.
+        dag_id: String,
+        /// When they are asked again.
+        pause: Duration,
+        /// What happened.
+        last: String,
+    },
+    /// There is no Python here.
+    #[error("DAG {dag_id} has the weight rule {class}, and there is no Python to ask it")]
+    NoPython {
+        /// The DAG.
+        dag_id: String,
+        /// The rule.
+        class: String,
+    },
+}

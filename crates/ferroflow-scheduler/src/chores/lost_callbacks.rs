@@ -1,0 +1,83 @@
+//! Callbacks that an executor had which is gone, or does not know of them any more.
+//!
+//! No lock: an UPDATE names the state and the holder that were seen.
+
+use std::collections::HashMap;
+
+use ferroflow_db::due_callback::{self, CallbackInHand};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, job};
+use ferroflow_model::state::CallbackState;
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use super::executors::Executors;
+use crate::{Context, Error};
+
+/// What is noted of a callback of ours that has ended without that this could be written.
+const UNKNOWN_END: &str = "it was called, but what became of it could not be stored";
+
+/// Takes callbacks back from executors that are gone: they are called by another one. Whatever was left of them has
+/// ended before. Returns which.
+pub(super) async fn lost_callbacks(
+    cx: &Context,
+    executors: &impl Executors,
+    now: Timestamp,
+) -> Result<Vec<Uuid>, Error> {
+    let lost = cx.db.read(|tx| find(tx, cx, executors, now).scope_boxed()).await?;
+    for callback in &lost {
+        executors.end_callback(callback).await;
+    }
+    if lost.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (lost, own) = (&lost, cx.job_id);
+    Ok(cx.db.transact(|tx| take_back(tx, lost, own).scope_boxed()).await?)
+}
+
+async fn find(
+    tx: &mut Tx,
+    cx: &Context,
+    executors: &impl Executors,
+    now: Timestamp,
+) -> Result<Vec<CallbackInHand>, DbError> {
+    let threshold = cx.settings.scheduler.scheduler_health_check_threshold;
+    let patience = SignedDuration::try_from(threshold).unwrap_or(SignedDuration::MAX);
+    let mut is_alive: HashMap<i64, bool> = HashMap::new();
+    let mut lost = Vec::new();
+    for callback in due_callback::in_hand(tx).await? {
+        let holder = callback.holder.job_id;
+        let is_lost = if holder == cx.job_id {
+            !executors.has_errand(callback.id)
+        } else if let Some(is_alive) = is_alive.get(&holder) {
+            !is_alive
+        } else {
+            let found = job::find(tx, holder).await?;
+            let lives = found.is_some_and(|job| job.is_alive(now, patience));
+            is_alive.insert(holder, lives);
+            !lives
+        };
+        if is_lost {
+            lost.push(callback);
+        }
+    }
+    Ok(lost)
+}
+
+async fn take_back(tx: &mut Tx, lost: &[CallbackInHand], own: i64) -> Result<Vec<Uuid>, DbError> {
+    let mut taken_back = Vec::new();
+    for callback in lost {
+        // Ours was called for certain. Of another's nobody knows; to be told twice is better than never.
+        let has_ended = callback.state == CallbackState::Running && callback.holder.job_id == own;
+        let (state, output) = if has_ended {
+            (CallbackState::Failed, Some(UNKNOWN_END))
+        } else {
+            (CallbackState::Pending, None)
+        };
+        if due_callback::pass_on(tx, callback, state, output).await? {
+            tracing::warn!(id = %callback.id, holder = %callback.holder, now = state.as_str(),
+                "a callback has lost its executor");
+            taken_back.push(callback.id);
+        }
+    }
+    Ok(taken_back)
+}

@@ -1,0 +1,326 @@
+//! What is measured of the steps, once they are done.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use ferroflow_db::gauges::TaskCount;
+use ferroflow_model::admission::Refusal;
+use ferroflow_model::outcome::Outcome;
+use ferroflow_model::readiness::RunVerdict;
+use ferroflow_model::state::{RunState, RunType, TaskState};
+use ferroflow_telemetry::metrics::executing::{self, ExecutorTags};
+use ferroflow_telemetry::metrics::scheduling::{self, PoolSlots};
+use ferroflow_telemetry::metrics::{PoolTags, RunTags, TaskTags, runs};
+use jiff::Timestamp;
+
+use crate::chores::Report;
+use crate::create_runs::{Created, CreatedRuns, NotCreated};
+use crate::cycle::CycleReport;
+use crate::queue_tasks::{ExecutorSlots, QueuedTask, QueuedTasks};
+use crate::run::ActiveRun;
+
+/// What was told the last time and is to be taken back when it is over.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    counts: HashSet<(TaskState, String, String, Option<String>)>,
+    starving: HashSet<String>,
+}
+
+impl Told {
+    /// A cycle is done.
+    pub(crate) fn cycle(&mut self, report: &CycleReport, took: Duration, now: Timestamp) {
+        created(&report.created);
+        for run in &report.started.started {
+            if let Some(delay) = run.schedule_delay {
+                runs::started(&run.dag_id, delay.as_secs_f64());
+            }
+        }
+        for (run, _) in &report.examined.set_aside {
+            scheduling::set_aside(&run.dag_id, "run");
+        }
+        self.passes(&report.passes, now);
+        report.chores.iter().for_each(|(_, found)| self.chore(found));
+        scheduling::loop_done(took);
+    }
+
+    fn passes(&mut self, passes: &[QueuedTasks], now: Timestamp) {
+        for pass in passes {
+            if pass.is_busy {
+                scheduling::critical_section_busy();
+            }
+            if let Some((took, reading)) = pass.took {
+                scheduling::critical_section_passed(took, reading);
+            }
+            pass.queued.iter().for_each(|task| queued(task, now));
+            pass.set_aside.iter().for_each(|(dag_id, _)| scheduling::set_aside(dag_id, "definition"));
+        }
+        if let Some(last) = passes.iter().rfind(|pass| !pass.is_busy) {
+            let executable = passes.iter().map(|pass| pass.queued.len()).sum();
+            let starving = starving(last);
+            scheduling::tasks(executable, starving.values().sum());
+            for (pool, tasks) in &starving {
+                scheduling::pool_starves(PoolTags { pool, team_name: None }, *tasks);
+            }
+            for pool in self.starving.iter().filter(|pool| !starving.contains_key(pool.as_str())) {
+                scheduling::pool_starves(PoolTags { pool, team_name: None }, 0);
+            }
+            self.starving = starving.into_keys().map(str::to_owned).collect();
+        }
+    }
+
+    fn chore(&mut self, report: &Report) {
+        match report {
+            Report::DeadSchedulers(found) if !found.given_up.is_empty() => {
+                scheduling::schedulers_given_up(found.given_up.len());
+            }
+            Report::Orphans(found) => {
+                scheduling::orphans(found.reset.len(), found.adopted.len() + found.settled.len());
+            }
+            Report::Heartbeats(found) => {
+                for (_, key, outcome) in &found.ended {
+                    let task = TaskTags { dag_id: &key.dag_id, task_id: &key.task_id };
+                    scheduling::without_heartbeat(task);
+                    failed(task, None, *outcome);
+                }
+            }
+            Report::Assets(found) => runs::assets_orphaned(found.orphaned.len()),
+            Report::Deadlines(found) => {
+                found.missed.iter().for_each(|(_, dag_id, run_id)| runs::deadline_missed(dag_id, run_id));
+            }
+            Report::ConnectionTests(found) => {
+                scheduling::connection_tests(found.counts.active, found.counts.pending);
+            }
+            Report::StaleConnectionTests(found) => {
+                for test in found {
+                    scheduling::connection_test_reaped(&test.state);
+                }
+            }
+            Report::PoolSlots(pools) => pools.iter().for_each(pool_slots),
+            Report::TaskCounts(counts) => self.task_counts(counts),
+            Report::RunningRuns(number) => scheduling::running_runs(*number),
+            _ => {}
+        }
+    }
+
+    /// What was there the last time and is not any more is told to be none, once.
+    fn task_counts(&mut self, counts: &[TaskCount]) {
+        let tell = |state: TaskState, dag_id: &str, task_id: &str, queue: Option<&str>, number| {
+            scheduling::instances_in_state(state.as_str(), TaskTags { dag_id, task_id }, queue, number);
+        };
+        let mut told = HashSet::with_capacity(counts.len());
+        for TaskCount { state, dag_id, task_id, queue, total } in counts {
+            tell(*state, dag_id, task_id, queue.as_deref(), *total);
+            told.insert((*state, dag_id.clone(), task_id.clone(), queue.clone()));
+        }
+        for (state, dag_id, task_id, queue) in self.counts.difference(&told) {
+            tell(*state, dag_id, task_id, queue.as_deref(), 0);
+        }
+        self.counts = told;
+    }
+}
+
+fn created(report: &CreatedRuns) {
+    for Created { dag_id, run_type, operators, deadlines, .. } in &report.created {
+        runs::instances_created(RunTags { dag_id, run_type: run_type.as_str() }, operators);
+        if *run_type == RunType::AssetTriggered {
+            runs::triggered_by_assets();
+        }
+        if *deadlines > 0 {
+            runs::deadlines_created(dag_id, *deadlines);
+        }
+    }
+    for refused in &report.refused {
+        let what = match &refused.reason {
+            NotCreated::NoDefinition(_) => "definition",
+            NotCreated::BadRow(_) => "row",
+            NotCreated::Timetable(_) | NotCreated::NotTriggered => "timetable",
+            NotCreated::PartitionMapper(_) => "partition mapper",
+            NotCreated::InstanceRules(_) => "instance rules",
+            NotCreated::BadParam(_) | NotCreated::BadRunId(_) | NotCreated::RunIdTaken(_) => "new run",
+            NotCreated::Database(_) => "database",
+            NotCreated::Rule(_) | NotCreated::Partition(_) | NotCreated::Held | NotCreated::Changed => {
+                continue;
+            }
+        };
+        scheduling::set_aside(&refused.dag_id, what);
+    }
+}
+
+fn queued(task: &QueuedTask, now: Timestamp) {
+    let row = &task.row;
+    // One that has ended before has been ready before, too: how long it waited cannot be told.
+    if row.end_date.is_some() {
+        return;
+    }
+    if let Some(ready) = row.scheduled_dttm {
+        let key = TaskTags { dag_id: &row.key.dag_id, task_id: &row.key.task_id };
+        let waited = Duration::try_from(now.duration_since(ready)).unwrap_or_default();
+        scheduling::queued(key, row.queue.as_deref().unwrap_or("default"), waited);
+    }
+}
+
+/// How many wait for slots of each pool that has none, or too few.
+fn starving(pass: &QueuedTasks) -> HashMap<&str, usize> {
+    let closed = pass.closed_pools.iter().map(|closed| (&*closed.pool, closed.waiting));
+    let refused = pass.refused.iter().filter_map(|refused| match &refused.refusal {
+        Refusal::PoolFull { pool, .. }
+        | Refusal::LargerThanPool { pool, .. }
+        | Refusal::TooFewSlots { pool, .. }
+        | Refusal::SlotsReserved { pool, .. } => Some((&**pool, refused.waiting)),
+        _ => None,
+    });
+    let mut found = HashMap::new();
+    for (pool, waiting) in closed.chain(refused) {
+        *found.entry(pool).or_default() += waiting;
+    }
+    found
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no pool has 2^53 slots")]
+fn pool_slots(pool: &crate::chores::PoolSlots) {
+    let tags = PoolTags { pool: &pool.pool, team_name: pool.team_name.as_deref() };
+    let slots = PoolSlots {
+        open: pool.open.map_or(f64::INFINITY, |open| open as f64),
+        queued: pool.queued,
+        running: pool.running,
+        deferred: pool.deferred,
+        scheduled: pool.scheduled,
+    };
+    scheduling::pool_slots(tags, slots);
+}
+
+/// A try has failed that did not tell so itself.
+pub(crate) fn failed(task: TaskTags<'_>, operator: Option<&str>, outcome: Outcome) {
+    if matches!(outcome, Outcome::Failed { .. } | Outcome::Retried { .. }) {
+        scheduling::failed(task, operator);
+    }
+}
+
+/// What executors have and take.
+pub(crate) fn executors(slots: &[ExecutorSlots]) {
+    for ExecutorSlots { executor, .. } in slots {
+        let tags = ExecutorTags {
+            class: class_name(&executor.module_path),
+            team_name: executor.team.as_deref(),
+            is_one_of_several: slots.len() > 1,
+        };
+        let count = |number: i64| usize::try_from(number).unwrap_or_default();
+        // What is handed over runs at once.
+        executing::slots(tags, count(executor.slots - executor.occupied), 0, count(executor.occupied));
+    }
+}
+
+/// What executors had to tell was taken in.
+pub(crate) fn events_taken_in(slots: &[ExecutorSlots], took: Duration) {
+    let classes: HashSet<&str> = slots.iter().map(|slots| class_name(&slots.executor.module_path)).collect();
+    for class in classes {
+        scheduling::executor_heartbeat(class, took);
+    }
+}
+
+fn class_name(module_path: &str) -> &str {
+    module_path.rsplit('.').next().unwrap_or(module_path)
+}
+
+impl ActiveRun {
+    /// What its metrics are tagged with.
+    pub(crate) fn tags(&self) -> RunTags<'_> {
+        RunTags { dag_id: &self.row.dag_id, run_type: self.row.run_type.as_str() }
+    }
+
+    /// The run has ended.
+    pub(crate) fn measure_end(&self, verdict: RunVerdict) {
+        let between =
+            |from: Option<Timestamp>, to: Option<Timestamp>| Some(to?.duration_since(from?).as_secs_f64());
+        if let Some(duration) = between(self.row.start_date, self.row.end_date) {
+            runs::ended(self.tags(), self.row.state == RunState::Success, duration);
+        }
+        let is_measured = self.row.run_type == RunType::Scheduled
+            && self.row.clear_number == 0
+            && self.definition.dag().timetable.is_periodic()
+            && !matches!(verdict, RunVerdict::TimedOut);
+        if !is_measured {
+            return;
+        }
+        let first = self.instances().filter_map(|instance| instance.start_date).min();
+        if let Some(delay) = between(Some(self.row.run_after), first).filter(|delay| *delay > 0.0) {
+            runs::first_task_scheduled(self.tags(), delay);
+        }
+        if let Some(delay) = between(self.row.queued_at, first).filter(|delay| *delay > 0.0) {
+            runs::first_task_started(self.tags(), delay);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ferroflow_model::admission::ClosedPool;
+    use ferroflow_telemetry::metrics::{MetricsSettings, Prometheus};
+
+    use super::*;
+    use crate::create_runs::Refused;
+
+    const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
+    /// What Prometheus would read after this.
+    fn shown(tell: impl FnOnce()) -> String {
+        let prometheus = Prometheus::new(&MetricsSettings::default()).unwrap();
+        ::metrics::with_local_recorder(&prometheus, tell);
+        prometheus.shown().text()
+    }
+
+    fn pass(waiting: usize) -> QueuedTasks {
+        let refusal = Refusal::PoolFull { pool: "a".into(), in_use: 1, slots: 1 };
+        let closed = ClosedPool { pool: "a".into(), waiting, refusal };
+        QueuedTasks {
+            closed_pools: vec![closed].into_iter().filter(|_| waiting > 0).collect(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn a_pool_that_starves_no_more_is_told_once() {
+        let mut told = Told::default();
+        let text = shown(|| told.passes(&[pass(3)], NOW));
+        assert!(text.contains("pool_starving_tasks{pool_name=\"a\"} 3"), "{text}");
+        assert!(text.contains("scheduler_tasks_starving 3"), "{text}");
+        let text = shown(|| told.passes(&[pass(0)], NOW));
+        assert!(text.contains("pool_starving_tasks{pool_name=\"a\"} 0"), "{text}");
+        assert!(!shown(|| told.passes(&[pass(0)], NOW)).contains("pool_starving_tasks"));
+    }
+
+    #[test]
+    fn while_the_section_is_busy_nothing_is_known_of_pools() {
+        let mut told = Told::default();
+        let busy = QueuedTasks { is_busy: true, ..QueuedTasks::default() };
+        let text = shown(|| told.passes(&[busy], NOW));
+        assert!(text.contains("scheduler_critical_section_busy 1"), "{text}");
+        assert!(!text.contains("scheduler_tasks_starving"), "{text}");
+    }
+
+    #[test]
+    fn tasks_that_are_gone_are_told_to_be_none_once() {
+        let mut told = Told::default();
+        let count = TaskCount {
+            state: TaskState::Running,
+            dag_id: "d".to_owned(),
+            task_id: "t".to_owned(),
+            queue: Some("q".to_owned()),
+            total: 2,
+        };
+        let text = shown(|| told.task_counts(std::slice::from_ref(&count)));
+        assert!(text.contains("ti_running{queue=\"q\",dag_id=\"d\",task_id=\"t\"} 2"), "{text}");
+        let text = shown(|| told.task_counts(&[]));
+        assert!(text.contains("ti_running{queue=\"q\",dag_id=\"d\",task_id=\"t\"} 0"), "{text}");
+        assert_eq!(shown(|| told.task_counts(&[])), "");
+    }
+
+    #[test]
+    fn what_is_set_aside_is_counted_and_a_rule_is_no_fault() {
+        let refuse = |reason| Refused { dag_id: "d".to_owned(), reason };
+        let refused = vec![refuse(NotCreated::Timetable("it raises".to_owned())), refuse(NotCreated::Held)];
+        let text = shown(|| created(&CreatedRuns { refused, ..CreatedRuns::default() }));
+        assert!(text.contains("ferroflow_scheduler_set_aside{dag_id=\"d\",what=\"timetable\"} 1"), "{text}");
+        assert_eq!(text.matches("set_aside{").count(), 1, "{text}");
+    }
+}

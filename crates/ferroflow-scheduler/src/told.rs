@@ -1,0 +1,75 @@
+//! Listeners of plugins are told what has been committed.
+
+use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_executor::Executor;
+use ferroflow_model::readiness::RunVerdict;
+use ferroflow_python::listeners::{Happened, RunName, SchedulerListeners};
+
+use crate::attended::RunKey;
+use crate::chores;
+use crate::examine_runs::ExaminedRuns;
+use crate::scheduler::Scheduler;
+use crate::start_runs::StartedRuns;
+
+impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+    /// With listeners, who are told of runs and of tasks that could not tell themselves.
+    #[must_use]
+    pub fn with_listeners(mut self, listeners: SchedulerListeners) -> Self {
+        self.listeners = Some(listeners);
+        self
+    }
+
+    /// The listeners, to be let go.
+    pub fn take_listeners(&mut self) -> Option<SchedulerListeners> {
+        self.listeners.take()
+    }
+
+    pub(crate) fn tell_started(&self, report: &StartedRuns) {
+        for run in &report.started {
+            let (dag_id, run_id) = (run.dag_id.clone(), run.run_id.clone());
+            self.tell(Happened::RunRunning(RunName { dag_id, run_id }));
+        }
+    }
+
+    pub(crate) fn tell_ended(&self, report: &ExaminedRuns) {
+        for (run, verdict) in &report.ended {
+            self.tell_if(ended(name(run), *verdict));
+        }
+    }
+
+    pub(crate) fn tell_task_failed(&self, key: &TaskInstanceKey, error: &str) {
+        self.tell(Happened::TaskFailed {
+            run: name(&RunKey::from(key)),
+            task_id: key.task_id.clone(),
+            map_index: key.map_index,
+            error: error.to_owned(),
+        });
+    }
+
+    fn tell_if(&self, happened: Option<Happened>) {
+        if let Some(happened) = happened {
+            self.tell(happened);
+        }
+    }
+
+    fn tell(&self, happened: Happened) {
+        if let Some(listeners) = &self.listeners {
+            listeners.tell(happened);
+        }
+    }
+}
+
+/// What Airflow calls the end of a run.
+fn ended(run: RunName, verdict: RunVerdict) -> Option<Happened> {
+    match verdict {
+        RunVerdict::Success => Some(Happened::RunSuccess(run)),
+        RunVerdict::TasksFailed => Some(Happened::RunFailed(run, "task_failure")),
+        RunVerdict::TimedOut => Some(Happened::RunFailed(run, "timed_out")),
+        RunVerdict::Deadlocked { .. } => Some(Happened::RunFailed(run, "all_tasks_deadlocked")),
+        RunVerdict::Running | RunVerdict::NotBefore(_) => None,
+    }
+}
+
+fn name(run: &RunKey) -> RunName {
+    RunName { dag_id: run.dag_id.clone(), run_id: run.run_id.clone() }
+}

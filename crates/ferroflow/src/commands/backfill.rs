@@ -1,0 +1,199 @@
+//! `ferroflow backfill`
+
+mod grid;
+
+use std::io::Write;
+use std::sync::Mutex;
+
+use anyhow::{Result, anyhow};
+use clap::{Args, Subcommand, ValueEnum};
+use ferroflow_config::Environment;
+use ferroflow_execution::backfill::{self, AskedBackfill, MadeBackfill};
+use ferroflow_execution::{Refusal, RunMaking};
+use ferroflow_model::backfill::{Reprocess, Stretch};
+use ferroflow_model::python_datetime;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::BadNews;
+use super::audit::{Deed, note_deed};
+use super::dags::stored::{self, StoredDag};
+use super::date_arg::DateArg;
+use super::json_arg::json_object;
+use super::run_maker::RunMaker;
+use crate::output::{Format, Progress, note, python_repr};
+use crate::session::{Session, block_on};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BackfillCommand {
+    /// Make the runs of a stretch of the past, which a scheduler starts
+    Create(CreateArgs),
+}
+
+#[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+#[command(after_help = "Examples:
+  ferroflow backfill create --dag-id daily_report --from-date 2026-03-01 --to-date 2026-03-31 --dry-run
+  ferroflow backfill create --dag-id daily_report --from-date 2026-03-01 --to-date 2026-03-31
+  ferroflow backfill create --dag-id daily_report --from-date 2026-03-01 --to-date 2026-03-31 \\
+      --reprocess-behavior failed --max-active-runs 3
+
+All runs are made or none: whoever interrupts it can type the same again.")]
+pub(crate) struct CreateArgs {
+    /// The DAG
+    #[arg(long)]
+    dag_id: String,
+    /// The first date; of a DAG with partitions, that of the first partition
+    #[arg(long, value_name = "DATE")]
+    from_date: DateArg,
+    /// The last date, which belongs to it
+    #[arg(long, value_name = "DATE")]
+    to_date: DateArg,
+    /// What the runs are given: a JSON object
+    #[arg(long, value_name = "JSON")]
+    dag_run_conf: Option<String>,
+    /// Begin with the latest date; not for DAGs with tasks that depend on the run before
+    #[arg(long)]
+    run_backwards: bool,
+    /// How many of its runs may run at once [default: 10]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i32).range(1..))]
+    max_active_runs: Option<i32>,
+    /// Which runs that are there already are run again [default: none]
+    #[arg(long, value_enum, value_name = "WHICH")]
+    reprocess_behavior: Option<ReprocessArg>,
+    /// Runs that are run again use the newest version of the DAG; without this and the next, the DAG and
+    /// `[core] rerun_with_latest_version` say so, and else they do
+    #[arg(long, conflicts_with = "no_run_on_latest_version")]
+    run_on_latest_version: bool,
+    /// Runs that are run again use the version that they were made with
+    #[arg(long)]
+    no_run_on_latest_version: bool,
+    /// Only show which runs there would be
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ReprocessArg {
+    None,
+    Completed,
+    Failed,
+}
+
+impl ReprocessArg {
+    fn meant(self) -> Reprocess {
+        match self {
+            Self::None => Reprocess::None,
+            Self::Completed => Reprocess::Completed,
+            Self::Failed => Reprocess::Failed,
+        }
+    }
+}
+
+pub(crate) fn run(command: &BackfillCommand, environment: &Environment, out: &mut dyn Write) -> Result<()> {
+    let BackfillCommand::Create(args) = command;
+    let session = Session::start_quietly(environment)?;
+    let (from, to) = (args.from_date.at(&session.configuration)?, args.to_date.at(&session.configuration)?);
+    block_on(async {
+        let db = stored::connect(&session).await?;
+        let dag_id = Some(args.dag_id.as_str());
+        note_deed(&session, &db, &Deed { event: "create_backfill", dag_id, ..Deed::default() }).await;
+        let conf = args.dag_run_conf.as_deref().filter(|conf| !conf.is_empty());
+        let conf = conf.map_or(Ok(None), |conf| json_object("--dag-run-conf", conf))?;
+        let asked = args.asked(&session, (from, to), conf);
+        let found = stored::find(&db, &args.dag_id).await;
+        if args.dry_run {
+            describe(args, &asked, runs_on_latest(&session, &asked, found.as_ref().ok())?, out)?;
+        }
+        let maker = RunMaker::of(&session, &db, &found?.dag).await?;
+        let outcome = if args.dry_run {
+            let runs = backfill::preview(&db, &maker.making, &asked).await;
+            runs.map_err(|refusal| refused(&refusal)).and_then(|runs| Ok(grid::print(&runs, out)?))
+        } else {
+            let made = maker.backfill(&asked, &progress()).await;
+            made.map_err(|refusal| refused(&refusal)).and_then(|made| tell(made, &asked, out))
+        };
+        maker.stop().await;
+        db.close().await;
+        outcome
+    })
+}
+
+impl CreateArgs {
+    fn asked(
+        &self,
+        session: &Session,
+        (from, to): (Timestamp, Timestamp),
+        conf: Option<Map<String, Value>>,
+    ) -> AskedBackfill {
+        let reprocess = self.reprocess_behavior.map_or(Reprocess::None, ReprocessArg::meant);
+        let no = self.no_run_on_latest_version.then_some(false);
+        AskedBackfill {
+            dag_id: self.dag_id.clone(),
+            stretch: Stretch { from, to, is_backwards: self.run_backwards, reprocess },
+            conf,
+            max_active_runs: self.max_active_runs,
+            run_on_latest_version: no.or(self.run_on_latest_version.then_some(true)),
+            user: Some(session.host().user),
+        }
+    }
+}
+
+fn runs_on_latest(session: &Session, asked: &AskedBackfill, stored: Option<&StoredDag>) -> Result<bool> {
+    let making = RunMaking::new(&session.settings, session.host().user, None)?;
+    let by_configuration = session.settings.core.rerun_with_latest_version.unwrap_or(true);
+    let usual = stored.map_or(by_configuration, |stored| making.runs_on_latest(&stored.dag));
+    Ok(asked.run_on_latest_version.unwrap_or(usual))
+}
+
+/// What was asked for, in Airflow's words.
+fn describe(args: &CreateArgs, asked: &AskedBackfill, is_on_latest: bool, out: &mut dyn Write) -> Result<()> {
+    let python_bool = |is_so| if is_so { "True" } else { "False" };
+    let number = asked.max_active_runs.map_or_else(|| "None".to_owned(), |number| number.to_string());
+    let conf = asked.conf.clone().map_or(Value::Null, Value::Object);
+    let reprocess = args.reprocess_behavior.map_or_else(
+        || "None".to_owned(),
+        |which| format!("ReprocessBehavior.{}", which.meant().as_str().to_uppercase()),
+    );
+    writeln!(out, "Performing dry run of backfill.\nPrinting params:")?;
+    for (name, value) in [
+        ("dag_id", asked.dag_id.clone()),
+        ("from_date", python_datetime(asked.stretch.from)),
+        ("to_date", python_datetime(asked.stretch.to)),
+        ("max_active_runs", number),
+        ("reverse", python_bool(asked.stretch.is_backwards).to_owned()),
+        ("dag_run_conf", python_repr(&conf)),
+        ("reprocess_behavior", reprocess),
+        ("run_on_latest_version", python_bool(is_on_latest).to_owned()),
+    ] {
+        writeln!(out, "    - {name} = {value}")?;
+    }
+    Ok(writeln!(out, "Runs to be attempted:")?)
+}
+
+/// Tells how far it is, once it is known how many dates there are.
+fn progress() -> impl Fn(usize, usize) + Send + Sync {
+    let progress: Mutex<Option<Progress>> = Mutex::new(None);
+    move |done, of| {
+        let mut progress = progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        progress.get_or_insert_with(|| Progress::new(of, "dates written", Format::Table)).tell(done);
+    }
+}
+
+fn refused(refusal: &Refusal) -> anyhow::Error {
+    anyhow!("there is no backfill: {}", refusal.sentence())
+}
+
+/// What was made, for people.
+fn tell(made: Option<MadeBackfill>, asked: &AskedBackfill, out: &mut dyn Write) -> Result<()> {
+    let Stretch { from, to, .. } = asked.stretch;
+    let Some(made) = made else {
+        let (dag_id, from, to) = (&asked.dag_id, python_datetime(from), python_datetime(to));
+        writeln!(out, "Warning: No runs to create for Dag {dag_id} in the range [{from}, {to}]")?;
+        return Err(BadNews.into());
+    };
+    let MadeBackfill { id, made, cleared, skipped } = made;
+    let left_alone =
+        if skipped == 0 { String::new() } else { format!("; {skipped} dates keep the run that they have") };
+    Ok(note(&format!("backfill {id}: {made} runs made, {cleared} begin anew{left_alone}"))?)
+}

@@ -1,0 +1,68 @@
+//! DAG files that cannot be imported: as the database says, and as they are now.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use ferroflow_db::{Db, ScopedFutureExt as _, import_error};
+
+use super::finding::{Finding, Topic, last_line};
+use crate::commands::dags::parsing::{self, LocalFile, with_parser};
+use crate::commands::dags::stored;
+use crate::output::{AnswerFormat, Format};
+use crate::session::Session;
+
+const ADVICE: &str = "`ferroflow dags list-import-errors` shows the whole error";
+
+/// What the last DAG processor noted.
+pub(super) async fn stored(db: &Db) -> Result<Topic> {
+    let errors = db.read(|tx| async move { import_error::list(tx).await }.scope_boxed()).await?;
+    let mut findings: Vec<Finding> = errors
+        .iter()
+        .map(|error| {
+            let (bundle, file) = (error.bundle_name.as_deref(), error.filename.as_deref());
+            let text =
+                format!("it cannot be imported: {}", last_line(error.stacktrace.as_deref().unwrap_or("")));
+            Finding::warning(text).at(place(bundle, file)).advise(ADVICE)
+        })
+        .collect();
+    if findings.is_empty() {
+        findings.push(Finding::ok("the database knows of none that cannot be imported"));
+    }
+    Ok(Topic::new("DAG files, as the database knows them", findings))
+}
+
+/// What comes of parsing all of them now. An error that the database does not know is a problem: with the official DAG
+/// processor these DAGs are there.
+pub(super) fn parsed(session: &Session, format: AnswerFormat) -> Result<Topic> {
+    let progress = if format == AnswerFormat::Json { Format::Json } else { Format::Table };
+    let (files, known) = with_parser(session, async |cx| {
+        let files: Vec<LocalFile<()>> = parsing::parse_all(cx, &[], progress).await?;
+        let db = stored::connect(session).await?;
+        let known = db.read(|tx| async move { import_error::list(tx).await }.scope_boxed()).await?;
+        db.close().await;
+        Ok((files, known))
+    })?;
+    let known: BTreeSet<String> =
+        known.iter().map(|error| place(error.bundle_name.as_deref(), error.filename.as_deref())).collect();
+    let dags: usize = files.iter().map(|file| file.dags.len()).sum();
+    let mut findings = vec![Finding::ok(format!("{} files were parsed, with {dags} DAGs", files.len()))];
+    for file in &files {
+        for error in &file.errors {
+            let place = place(Some(&file.bundle_name), Some(&error.filename));
+            let text = format!("it cannot be imported: {}", last_line(&error.stacktrace));
+            findings.push(if known.contains(&place) {
+                Finding::warning(text).at(place).advise("nor can the official DAG processor")
+            } else {
+                Finding::problem(text).at(place).advise(
+                    "the database knows of no such error: mend the file if it has just been changed, or keep the \
+                     official DAG processor and tell us",
+                )
+            });
+        }
+    }
+    Ok(Topic::new("DAG files, parsed now", findings))
+}
+
+fn place(bundle: Option<&str>, file: Option<&str>) -> String {
+    format!("{} of bundle {}", file.unwrap_or("a file"), bundle.unwrap_or("(none)"))
+}

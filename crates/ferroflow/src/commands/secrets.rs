@@ -1,0 +1,80 @@
+//! Variables and connections, wherever they come from.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use ferroflow_dagproc::Context;
+use ferroflow_db::Db;
+use ferroflow_execution::{MaskRules, Masker, Rules, Service};
+
+use crate::output::OutputArgs;
+use crate::session::Session;
+
+/// What a list of them shows.
+#[derive(Args, Debug)]
+pub(crate) struct ListingArgs {
+    /// Show the values, too
+    #[arg(long)]
+    pub(crate) show_values: bool,
+    /// With --show-values: show *** in the place of secrets
+    #[arg(long)]
+    pub(crate) hide_sensitive: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Accepted for compatibility: the configuration decides what is logged
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+impl ListingArgs {
+    /// Refuses to hide what is not shown.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.hide_sensitive && !self.show_values {
+            bail!("--hide-sensitive can only be used with --show-values");
+        }
+        Ok(())
+    }
+}
+
+/// Who knows them: the environment and the database, and the backend of `[secrets] backend` if there is one, for which
+/// Python is started.
+pub(crate) struct Keeper {
+    service: Service,
+    with_backend: Option<Context>,
+}
+
+impl Keeper {
+    pub(crate) async fn open(session: &Session, db: &Db) -> Result<Self> {
+        if session.settings.secrets.backend.is_some() {
+            let started = Context::start(session.parts(db)?).await;
+            let context = started.context("the secrets backend cannot be asked")?;
+            return Ok(Self { service: context.service().clone(), with_backend: Some(context) });
+        }
+        Ok(Self::without_backend(session, db))
+    }
+
+    /// The same, where nobody will ask for what only a backend has.
+    pub(crate) fn without_backend(session: &Session, db: &Db) -> Self {
+        let service = Service {
+            db: db.clone(),
+            fernet: Arc::clone(&session.fernet),
+            environment: Arc::new(session.environment().clone()),
+            backend: None,
+            timetables: None,
+            masker: Arc::new(Masker::new(MaskRules::of(&session.settings))),
+            rules: Rules::of(&session.settings),
+        };
+        Self { service, with_backend: None }
+    }
+
+    pub(crate) fn service(&self) -> &Service {
+        &self.service
+    }
+
+    pub(crate) async fn close(self) {
+        if let Some(context) = self.with_backend {
+            context.close().await;
+        }
+    }
+}

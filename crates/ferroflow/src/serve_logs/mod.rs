@@ -1,0 +1,130 @@
+//! The logs of tasks that ran on this host, for an API server that shows them.
+//!
+//! `GET /log/<path below base_log_folder>`, with a token in `Authorization` that names that very path. Nothing else is
+//! served, and nothing outside of the folder, whatever the path or a link says.
+
+mod token;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::any;
+use ferroflow_config::Settings;
+use ferroflow_telemetry::{chain, clock};
+use percent_encoding::percent_decode_str;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tower_http::services::ServeFile;
+
+use token::BadToken;
+
+/// What requests are answered from.
+struct Served {
+    folder: PathBuf,
+    secret: String,
+}
+
+/// Serves logs until it is aborted. A port that is taken is no reason to schedule nothing: another scheduler of this host
+/// serves the same files.
+pub(crate) async fn listen(settings: &Settings) -> JoinHandle<()> {
+    let port = settings.logging.worker_log_server_port;
+    let listener = match TcpListener::bind(("::", port)).await {
+        Ok(listener) => Ok(listener),
+        // There is no IPv6 here.
+        Err(_) => TcpListener::bind(("0.0.0.0", port)).await,
+    };
+    let listener = match listener {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::warn!(
+                "logs of tasks are not served: port {port} ([logging] worker_log_server_port): {error}"
+            );
+            return tokio::spawn(async {});
+        }
+    };
+    let secret = settings.api.secret_key.as_ref().map_or("", |secret| secret.expose());
+    if secret.is_empty() {
+        tracing::warn!(
+            "requests for logs of tasks are refused until [api] secret_key is the same everywhere"
+        );
+    }
+    let served = Served { folder: settings.logging.base_log_folder.clone(), secret: secret.to_owned() };
+    let router = Router::new()
+        .route("/log/{*path}", any(answer))
+        .fallback(|| async { nothing() })
+        .with_state(Arc::new(served));
+    tokio::spawn(async move {
+        if let Err(error) = axum::serve(listener, router).await {
+            tracing::error!("logs of tasks are not served any more: {}", chain(&error));
+        }
+    })
+}
+
+fn nothing() -> Response {
+    refusal(StatusCode::NOT_FOUND, "Not Found")
+}
+
+async fn answer(State(served): State<Arc<Served>>, request: Request) -> Response {
+    let encoded = request.uri().path().strip_prefix("/log/").unwrap_or_default();
+    let Ok(path) = percent_decode_str(encoded).decode_utf8() else { return nothing() };
+    let path = path.into_owned();
+    if let Some(refused) = served.refused(&request, &path) {
+        return refused;
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return refusal(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
+    }
+    let Some(file) = served.find(&path).await else { return nothing() };
+    match ServeFile::new_with_mime(file, &mime::TEXT_PLAIN_UTF_8).try_call(request).await {
+        Ok(mut response) => {
+            // A range that the file does not have is answered without.
+            let text = HeaderValue::from_static("text/plain; charset=utf-8");
+            response.headers_mut().entry(header::CONTENT_TYPE).or_insert(text);
+            response.map(axum::body::Body::new)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            refusal(StatusCode::UNAUTHORIZED, "Unauthorized")
+        }
+        Err(_) => nothing(),
+    }
+}
+
+impl Served {
+    /// Why a request is refused, unless it has a token for this path.
+    fn refused(&self, request: &Request, path: &str) -> Option<Response> {
+        let Some(token) = request.headers().get(header::AUTHORIZATION) else {
+            return Some(refusal(StatusCode::FORBIDDEN, "Authorization header missing"));
+        };
+        let now = clock::now().as_duration().as_secs_f64();
+        let named = token.to_str().map_err(|_| BadToken::Malformed);
+        match named.and_then(|token| token::filename(token, &self.secret, now)) {
+            Ok(named) if named == path && !self.secret.is_empty() => return None,
+            Ok(_) => tracing::warn!(path, "a log was asked for with a token for another one"),
+            Err(bad) => tracing::warn!(path, "a log was asked for with a token that does not count: {bad}"),
+        }
+        Some(refusal(StatusCode::FORBIDDEN, "Forbidden"))
+    }
+
+    /// The file, if it is one and below the folder.
+    async fn find(&self, path: &str) -> Option<PathBuf> {
+        if path.contains('\0') {
+            return None;
+        }
+        let (folder, asked) = (self.folder.clone(), self.folder.join(path.trim_start_matches('/')));
+        let found = tokio::task::spawn_blocking(move || {
+            let (folder, asked) = (folder.canonicalize().ok()?, asked.canonicalize().ok()?);
+            (asked.starts_with(&folder) && asked.is_file()).then_some(asked)
+        });
+        found.await.ok().flatten()
+    }
+}
+
+/// As the official server tells it.
+fn refusal(status: StatusCode, detail: &str) -> Response {
+    let body = serde_json::json!({ "detail": detail }).to_string();
+    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
