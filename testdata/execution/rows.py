@@ -2,9 +2,10 @@
 
     <venv>/bin/python testdata/execution/rows.py [--trace FILE] [--mask NAME=TEXT]... SQLALCHEMY-URL DAG-ID...
 
-Prints an object: "dags" by id, each with its runs and what waits for it, and what belongs to no DAG: asset
-state, variables. FILE is what callbacks wrote to (FERROFLOW_TRACE_FILE). Texts that say where something ran
-become their NAME in angle brackets; moments of these days become <moment>, long values their length and hash.
+Prints an object: "dags" by id, each with its runs, what waits for it and the callbacks that were ever written
+for it, and what belongs to no DAG: asset state, variables, callbacks that are left. FILE is what callbacks
+wrote to (FERROFLOW_TRACE_FILE). Texts that say where something ran become their NAME in angle brackets;
+moments of these days become <moment>, long values their length and hash.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from cryptography.fernet import Fernet
 from masks import Masks, places
+from world import WRITTEN_CALLBACKS
 
 # Longer values are shown by their hash.
 LONG = 4000
@@ -43,6 +45,10 @@ HAD_BY_TASKS = (
     *("scheduled_dttm", "queued_dttm", "queued_by_job_id", "external_executor_id", "dag_version_id"),
 )
 ASSETS_BY_CHANCE = {"orders/daily": {"last_run_summary"}}
+# What callbacks are told and is another each time: it is shown only that there is something.
+TOLD_BY_CHANCE = {"id", "dag_version_id", "hostname", "context_carrier"}
+# Which task instance it is about is shown elsewhere; which was the last of a run, is chance.
+WHICH = {"task_id", "map_index", "try_number"}
 
 
 def dump(
@@ -53,7 +59,7 @@ def dump(
     *,
     of_a_scheduler: bool = False,
 ) -> dict:
-    """What is there; with `of_a_scheduler` also what only a scheduler writes, and the audit log."""
+    """What is there; with `of_a_scheduler` also what only a scheduler writes."""
     engine = sa.create_engine(url)
     with engine.connect() as connection:
         dumped = _Dump(connection, dag_ids, Masks(places() | (masks or {})), of_a_scheduler).all(trace)
@@ -75,21 +81,51 @@ class _Dump:
             dags[dag_id] |= waiting
         for line in self._trace(trace):
             dags[line.pop("dag_id")].setdefault("trace", []).append(line)
-        shown = self._of_scheduler(dags) if self._of_a_scheduler else {}
-        return shown | {
+        self._add_what_was_done_to(dags)
+        self._add_callbacks_of(dags)
+        return {
             "dags": dags,
+            "callbacks": _sorted(self._rows("callback", "type", "fetch_method", "state")),
             "asset_state_store": self._asset_state(),
             "asset_aliases": self._aliases(),
             "variables": self._variables() if WRITES_VARIABLES in dags else {},
         }
 
-    def _of_scheduler(self, dags: dict) -> dict:
-        """What belongs to no run: callbacks that are left, and what was done to DAGs."""
+    def _add_what_was_done_to(self, dags: dict) -> None:
         of_no_task = sa.column("task_id").is_(None)
         for row in self._rows("log", "dag_id", "event", "owner", "extra", where=of_no_task):
             if row["dag_id"] in dags:
                 dags[row.pop("dag_id")].setdefault("audit_log", []).append(row)
-        return {"callbacks": _sorted(self._rows("callback", "type", "fetch_method", "state"))}
+
+    def _add_callbacks_of(self, dags: dict) -> None:
+        """All that were ever written, by run: what they tell, and of whom they tell it."""
+        for row in self._rows(
+            WRITTEN_CALLBACKS,
+            *("type", "fetch_method", "bundle_name", "state", "priority_weight"),
+            json_columns=("data",),
+        ):
+            data = row.pop("data")["__var"]
+            # Those of deadlines are no requests, and do not name their run yet.
+            told = json.loads(data["req_data"]) if "req_data" in data else data | {"run_id": "-"}
+            about = told.get("ti", told)
+            if about["dag_id"] not in dags:
+                continue
+            name = data.get("req_class") or data["path"]
+            if "task_id" in about:
+                name += f" {_name(dict(about))} try {about['try_number']}"
+                # How its process has ended, everybody tells in words of their own.
+                told["msg"] = told["msg"] and "<own words>"
+            of_dag = dags[about["dag_id"]].setdefault("callbacks", {})
+            of_run = of_dag.setdefault(self._masks.text(about["run_id"]), [])
+            shown = row | {"request": self._masks.value(_told(told)), "about": []}
+            if (same := next((one for one in of_run if one | {"about": []} == shown), None)) is None:
+                of_run.append(same := shown)
+            same["about"].append(name)
+        for dag in dags.values():
+            for run_id, callbacks in dag.get("callbacks", {}).items():
+                for callback in callbacks:
+                    callback["about"].sort()
+                dag["callbacks"][run_id] = _sorted(callbacks)
 
     def _rows(self, table: str, *columns: str, where=None, json_columns=(), date_columns=()) -> list[dict]:
         types = dict.fromkeys(json_columns, sa.JSON()) | dict.fromkeys(
@@ -130,7 +166,7 @@ class _Dump:
 
     def _run_parts(self, dag_id: str, run_id: str) -> dict:
         where = sa.and_(self._of(dag_id), sa.column("run_id") == run_id)
-        parts = {
+        return {
             "tasks": self._tasks(where),
             "xcoms": self._xcoms(dag_id, where),
             "rendered": self._rendered(where),
@@ -139,8 +175,8 @@ class _Dump:
             ),
             "task_state_store": self._task_state(dag_id, where),
             "asset_events": self._events(dag_id, run_id),
+            "audit_log": self._audit_log(where),
         }
-        return parts | ({"audit_log": self._audit_log(where)} if self._of_a_scheduler else {})
 
     def _tasks(self, where) -> dict:
         reschedules = defaultdict(int)
@@ -343,6 +379,23 @@ def _name(row: dict) -> str:
     """A task instance: its task, and which of them."""
     task_id, map_index = row.pop("task_id"), row.pop("map_index")
     return task_id if map_index == -1 else f"{task_id}[{map_index}]"
+
+
+def _told(value: object) -> object:
+    """What a callback is told, without what is chance and whom it is about."""
+    if isinstance(value, list):
+        return [_told(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    shown = {}
+    for key, one in value.items():
+        if key in TOLD_BY_CHANCE:
+            shown[key] = one and "<by chance>"
+        elif key in ("ti", "last_ti") and one:
+            shown[key] = _told({name: one[name] for name in one if name not in WHICH})
+        else:
+            shown[key] = _told(one)
+    return shown
 
 
 def _with_sorted_lists(value: object) -> object:

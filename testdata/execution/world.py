@@ -3,6 +3,8 @@
     <venv>/bin/python testdata/execution/world.py environment         # a JSON object of variables
     <venv>/bin/python testdata/execution/world.py seed SQLALCHEMY-URL  # inserts the rows; tables are there
 
+Who runs callbacks deletes their rows, so a trigger keeps a copy of each that is written: WRITTEN_CALLBACKS.
+
 Whoever runs the DAGs adds where things are: AIRFLOW_HOME, the database, and FERROFLOW_TRACE_FILE, to which
 the DAGs' callbacks append a line each.
 """
@@ -69,6 +71,16 @@ CONNECTIONS = {
     "ünïcode": {"conn_type": "generic", "host": "hôst", "password": "pässword"},
 }
 POOLS = {"small_pool": 2, "closed_pool": 0}
+WRITTEN_CALLBACKS = "written_callback"
+KEEP_CALLBACK = f"INSERT INTO {WRITTEN_CALLBACKS} SELECT * FROM callback WHERE id = NEW.id;"
+KEEP_CALLBACKS = {
+    "postgresql": (
+        f"CREATE FUNCTION keep_callback() RETURNS trigger LANGUAGE plpgsql "
+        f"AS $$ BEGIN {KEEP_CALLBACK} RETURN NEW; END $$",
+        "CREATE TRIGGER keep_callback AFTER INSERT ON callback FOR EACH ROW EXECUTE FUNCTION keep_callback()",
+    ),
+    "sqlite": (f"CREATE TRIGGER keep_callback AFTER INSERT ON callback BEGIN {KEEP_CALLBACK} END",),
+}
 
 
 def seed(url: str) -> None:
@@ -98,6 +110,9 @@ def seed(url: str) -> None:
         for pool, slots in POOLS.items():
             row = {"pool": pool, "slots": slots, "description": "", "include_deferred": False}
             insert(connection, "slot_pool", row)
+        connection.execute(sa.text(f"CREATE TABLE {WRITTEN_CALLBACKS} AS SELECT * FROM callback WHERE 1 = 0"))
+        for statement in KEEP_CALLBACKS[engine.dialect.name]:
+            connection.execute(sa.text(statement))
     engine.dispose()
 
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ferroflow_config::{Configuration, Environment, Settings};
+use ferroflow_config::{Configuration, Environment, Settings, Unheeded, UnheededKind};
 use tempfile::TempDir;
 
 /// A configuration that lives as long as its directory.
@@ -231,4 +231,40 @@ fn variables_that_refer_to_themselves_are_an_error() {
     let configuration = Home::new("[core]\nexecutor = $LOOP\n").load(&[("LOOP", "again $LOOP")]);
     let error = configuration.get("core", "executor").unwrap_err().to_string();
     assert!(error.contains("refer to themselves"), "{error}");
+}
+
+#[test]
+fn what_is_configured_without_effect_is_told_with_its_place() {
+    let home = Home::new(
+        "[core]\nparallelism = 4\nhostname_callable = my.host\nparalelism = 8\n[logging]\nremote_logging = True\n\
+         [traces]\notel_on = False\n[api]\ninstance_name = ours\n[somebodys_provider]\nthing = 1\n",
+    );
+    let told = home.load(&[
+        ("AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS", "my.arguments"),
+        ("AIRFLOW__SCHEDULER__NUM_RUNZ", "3"),
+        ("AIRFLOW__CORE__FERNET_KEY_CMD", "echo"),
+        ("AIRFLOW__WEBSERVER__SECRET_KEY", "former name"),
+    ]);
+    let shown: Vec<String> = told
+        .unheeded()
+        .into_iter()
+        .map(|Unheeded { place, option, kind }| {
+            let kind = match kind {
+                UnheededKind::OtherComponent => "other component".to_owned(),
+                UnheededKind::Needless { .. } => "needless".to_owned(),
+                UnheededKind::NotDone { .. } => "not done".to_owned(),
+                UnheededKind::Unknown { near } => format!("unknown, near {near:?}"),
+            };
+            format!("{}: {option}: {kind}", place.replace(home.0.path().to_str().unwrap(), "~"))
+        })
+        .collect();
+    let expected = [
+        "~/airflow.cfg:3 [core] hostname_callable: [core] hostname_callable: needless",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS: [database] sql_alchemy_connect_args: not done",
+        "~/airflow.cfg:6 [logging] remote_logging: [logging] remote_logging: not done",
+        "~/airflow.cfg:10 [api] instance_name: [api] instance_name: other component",
+        "~/airflow.cfg:4 [core] paralelism: [core] paralelism: unknown, near [\"parallelism\"]",
+        "AIRFLOW__SCHEDULER__NUM_RUNZ: [scheduler] num_runz: unknown, near [\"num_runs\"]",
+    ];
+    assert_eq!(shown, expected);
 }

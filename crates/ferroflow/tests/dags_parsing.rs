@@ -121,7 +121,7 @@ async fn ctrl_c_ends_a_command_and_the_processes_that_parse() {
     assert_eq!(ended.status.code(), Some(1));
     let told = String::from_utf8(ended.stderr).unwrap();
     assert!(told.ends_with("error: interrupted\n"), "{told}");
-    assert!(wait_until(10, || test_kill_process(parser).is_err()), "the child lives on");
+    assert!(wait_until(60, || test_kill_process(parser).is_err()), "the child lives on");
 }
 
 /// The files, a database without DAGs, and the program on both.

@@ -7,6 +7,7 @@ mod chores;
 mod dag_processing;
 mod locks;
 mod news;
+mod overview;
 mod queueing;
 mod retries;
 mod routes;

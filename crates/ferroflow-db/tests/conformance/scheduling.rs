@@ -1,6 +1,6 @@
 //! What a scheduler reads and writes of DAGs and runs.
 
-use ferroflow_db::dag::facts;
+use ferroflow_db::dag::{facts, pausing};
 use ferroflow_db::dag_run::{self, NewDagRun};
 use ferroflow_db::{
     Db, Json, ScopedFutureExt as _, asset_trigger, backfill, dag, dag_run_creation, dag_run_query,
@@ -255,8 +255,8 @@ async fn the_newest_runs_are_told_and_a_dag_is_paused(server: Server) {
             }
             let all = dag_run_query::newest_states(tx, "dag", 3).await?;
             let newest = dag_run_query::newest_states(tx, "dag", 1).await?;
-            facts::pause(tx, "dag").await?;
-            facts::pause(tx, "dag").await?;
+            assert!(pausing::set(tx, "dag", true).await?);
+            assert!(!pausing::set(tx, "dag", true).await?, "it is paused");
             Ok((all, newest, facts::find(tx, &["dag", "other"]).await?.dags))
         }
         .scope_boxed()
@@ -286,7 +286,7 @@ async fn of_nothing_nothing_is_found(server: Server) {
             assert!(asset_trigger::lock_queued(tx, &["x"]).await?.is_empty());
             asset_trigger::unqueue(tx, &[(1, "x")]).await?;
             assert_eq!(asset_trigger::waits_since(tx, "x").await?, None);
-            let window = EventWindow { after: None, up_to: NOW };
+            let window = EventWindow { after: None, belated_after: None, up_to: NOW };
             assert_eq!(asset_trigger::consume(tx, 1, "x", window).await?, 0);
             assert!(pending_partition::page(tx, 0, 10).await?.is_empty());
             assert!(pending_partition::arrived(tx, &[1]).await?.is_empty());

@@ -109,6 +109,7 @@ async fn service(database: &TestDb) -> Service {
         fernet: Arc::new(Fernet::new("").unwrap()),
         environment: Arc::new(Environment::empty("/")),
         backend: None,
+        timetables: None,
         masker: Arc::new(Masker::new(MaskRules::default())),
         rules: RULES,
     }

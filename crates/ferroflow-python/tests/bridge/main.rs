@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod hostile;
+mod hot_pages;
 mod parsing;
 mod servers;
 mod support;
+mod templates;

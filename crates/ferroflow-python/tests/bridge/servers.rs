@@ -134,6 +134,26 @@ async fn many_files_are_parsed_at_a_time() {
 }
 
 #[tokio::test]
+async fn python_is_started_by_whoever_needs_it_first() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let server = ForkServer::at_first_use(options(folder.path(), "first use"));
+    assert!(processes("first use").is_empty());
+    let (one, other) = tokio::join!(server.sdk_version(), server.sdk_version());
+    assert_eq!(one.unwrap(), other.unwrap());
+    assert_eq!(processes("first use").len(), 1);
+    server.stop().await;
+    assert!(processes("first use").is_empty());
+    let mut without = options(folder.path(), "none");
+    without.python = "/usr/bin/python3".into();
+    let server = ForkServer::at_first_use(without);
+    for _ in 0..2 {
+        assert!(matches!(server.sdk_version().await, Err(Error::Boot { .. })));
+    }
+    // There is nothing to stop.
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn an_interpreter_without_airflow_is_told_with_its_own_words() {
     let folder = tempfile::TempDir::new().unwrap();
     let mut without = options(folder.path(), "none");

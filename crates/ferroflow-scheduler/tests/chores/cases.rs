@@ -177,7 +177,7 @@ async fn callbacks_that_no_executor_runs_fail_with_a_reason(server: Server) {
     let place = Place::new(server).await;
     let (cx, id) = (place.scheduler(place.me), place.add_deadline("executor", arguments()).await);
     chores::deadlines(&cx, NOW).await.unwrap();
-    let report = chores::executor_callbacks(&cx, &Fake::default()).await.unwrap();
+    let report = chores::executor_callbacks(&cx, NOW, &Fake::default()).await.unwrap();
     assert_eq!((report.queued.len(), report.refused.len()), (0, 1));
     let callback = place.callback(id).await;
     assert_eq!(callback.state, Some(CallbackState::Failed));

@@ -4,6 +4,7 @@
 
 mod beside_airflow;
 mod cases;
+mod lost_callbacks;
 mod rows;
 mod together;
 mod world;

@@ -115,14 +115,14 @@ async fn callbacks_go_to_an_executor_once(server: Server) {
     assert!(chores::deadlines(&one, NOW).await.unwrap().has_executor_callbacks);
     let executors = Fake { runs_callbacks: true, ..Fake::default() };
     let (one, other) = tokio::join!(
-        chores::executor_callbacks(&one, &executors),
-        chores::executor_callbacks(&other, &executors)
+        chores::executor_callbacks(&one, NOW, &executors),
+        chores::executor_callbacks(&other, NOW, &executors)
     );
     let queued: Vec<_> =
         [one.unwrap(), other.unwrap()].into_iter().flat_map(|report| report.queued).collect();
-    let different: HashSet<_> = queued.iter().map(|one| one.callback.id).collect();
+    let different: HashSet<_> = queued.iter().map(|one| one.workload.id).collect();
     assert_eq!((queued.len(), different.len()), (30, 30));
-    assert!(queued.iter().all(|one| one.run.id == place.run && one.executor.is_none()));
+    assert!(queued.iter().all(|one| one.workload.dag_rel_path == "dag.py" && one.executor.is_none()));
 }
 
 async fn triggers_are_removed_once(server: Server) {

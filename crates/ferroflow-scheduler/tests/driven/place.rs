@@ -198,6 +198,7 @@ pub(crate) fn driver() -> Driver {
         fernet: Arc::default(),
         longest_wait: 86_400,
         pace: Pace::Scheduled,
+        rules: None,
     }
 }
 
@@ -230,6 +231,7 @@ fn service(db: &Db) -> Service {
         fernet: Arc::new(Fernet::new("").unwrap()),
         environment: Arc::new(Environment::empty("/")),
         backend: None,
+        timetables: None,
         masker: Arc::new(Masker::new(MaskRules::default())),
         rules: Rules {
             max_map_length: 1024,

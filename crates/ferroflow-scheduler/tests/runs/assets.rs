@@ -3,6 +3,7 @@
 use ferroflow_model::state::RunType;
 use ferroflow_scheduler::create_runs::create_runs;
 use ferroflow_testkit::Server;
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::on_every_database;
@@ -10,6 +11,7 @@ use crate::place::{Place, Plan, at, create_all, on_asset};
 
 on_every_database!(
     a_run_consumes_every_event_that_waits_for_it,
+    an_event_of_a_clock_that_is_behind_is_consumed_once,
     a_condition_on_two_assets_waits_for_both,
     what_waits_for_a_dag_without_assets_is_thrown_away,
     a_partition_gets_its_run_when_its_keys_have_come,
@@ -40,6 +42,25 @@ async fn a_run_consumes_every_event_that_waits_for_it(server: Server) {
     place.change(asset, "x", at("2024-01-07")).await;
     let report = create_all(&cx, at("2024-01-08")).await;
     assert_eq!(report.created[0].consumed_events, 1, "the next run consumes what came since");
+    assert_eq!(events(&place).await.len(), 4);
+}
+
+async fn an_event_of_a_clock_that_is_behind_is_consumed_once(server: Server) {
+    let place = Place::new(server, &[Plan::new("a", on_asset("x"))]).await;
+    let asset = place.asset("x", &["a"], at("2024-01-02")).await;
+    let cx = place.scheduler().await;
+    place.change(asset, "x", at("2024-01-05")).await;
+    assert_eq!(create_all(&cx, at("2024-01-06")).await.created[0].consumed_events, 1);
+    let behind = at("2024-01-05") - SignedDuration::from_secs(6);
+    place.change(asset, "x", behind).await;
+    place.change(asset, "x", at("2024-01-07")).await;
+    let report = create_all(&cx, at("2024-01-08")).await;
+    let [run] = report.created.as_slice() else { panic!("{report:?}") };
+    assert_eq!(run.consumed_events, 2, "the one that is dated before the first run, too");
+    place.change(asset, "x", behind).await;
+    let report = create_all(&cx, at("2024-01-08")).await;
+    let [run] = report.created.as_slice() else { panic!("{report:?}") };
+    assert_eq!((run.run_after, run.consumed_events), (behind, 1), "and nobody's event again");
     assert_eq!(events(&place).await.len(), 4);
 }
 

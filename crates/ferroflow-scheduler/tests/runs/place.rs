@@ -12,7 +12,7 @@ use ferroflow_db::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::{
     Db, Json, ScopedFutureExt as _, asset, asset_active, asset_reference, dag, dag_bundle, dag_run,
 };
-use ferroflow_execution::assets::{Change, register};
+use ferroflow_execution::assets::{Change, Mappings, register};
 use ferroflow_execution::{MaskRules, Masker, Rules, Service};
 use ferroflow_model::asset::Asset;
 use ferroflow_model::dag::Dag;
@@ -172,6 +172,7 @@ impl Place {
                 fernet: Arc::clone(&fernet),
                 environment: Arc::new(environment),
                 backend: None,
+                timetables: None,
                 masker: Arc::new(Masker::new(MaskRules::default())),
                 rules: Rules::of(&settings),
             },
@@ -184,6 +185,7 @@ impl Place {
                 fernet,
                 longest_wait: 86_400,
                 pace: Pace::Scheduled,
+                rules: None,
             },
             timetables: None,
             definitions: Definitions::new(SignedDuration::from_secs(30)),
@@ -335,9 +337,15 @@ impl Place {
             partition_date: None,
             source: None,
         };
-        let rules = &self.scheduler().await.service.rules;
+        let (rules, mappings) = (&self.scheduler().await.service.rules, &Mappings::default());
         self.db
-            .transact(|tx| async move { register(tx, rules, change, when).await }.scope_boxed())
+            .transact(|tx| {
+                async move {
+                    register(tx, rules, change, mappings, when).await?;
+                    mappings.are_known()
+                }
+                .scope_boxed()
+            })
             .await
             .unwrap();
     }

@@ -183,7 +183,7 @@ impl Simulation {
     async fn change_asset(&mut self) -> String {
         use std::collections::BTreeSet;
 
-        use ferroflow_execution::assets::{Change, register};
+        use ferroflow_execution::assets::{Change, Mappings, register};
 
         use crate::world::ASSET;
         let aliases = &BTreeSet::new();
@@ -198,9 +198,14 @@ impl Simulation {
             partition_date: None,
             source: None,
         };
-        let (rules, now) = (&self.place.service.rules, self.now);
-        let told =
-            self.place.db.transact(|tx| async move { register(tx, rules, change, now).await }.scope_boxed());
+        let (rules, mappings, now) = (&self.place.service.rules, &Mappings::default(), self.now);
+        let told = self.place.db.transact(|tx| {
+            async move {
+                register(tx, rules, change, mappings, now).await?;
+                mappings.are_known()
+            }
+            .scope_boxed()
+        });
         told.await.unwrap();
         "somebody changes the asset".to_owned()
     }

@@ -2,8 +2,8 @@
 //! random things, people who do others, and one to three schedulers that are killed, stopped and started anew between
 //! any two steps. After every step the rows are read, and what must hold is checked.
 //!
-//! 80 seeds are tried; `FERROFLOW_SIMULATION_SEEDS=50000` tries so many, and `FERROFLOW_SIMULATION_SEED=7` that one alone,
-//! and prints all that happens.
+//! 1,000 seeds are tried; `FERROFLOW_SIMULATION_SEEDS=50000` tries so many, and `FERROFLOW_SIMULATION_SEED=7` that one
+//! alone, and prints all that happens: the same as before, to the last word.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
@@ -54,6 +54,15 @@ fn seeds_of_the_last_quarter_hold() {
     try_shard(3);
 }
 
+/// A run that was deleted while a scheduler looked after it; one that waits for a run which was deleted, or which may not
+/// start before it has ended; one that ends well after a failure, since `fail_fast` has skipped what comes after it.
+#[test]
+fn seeds_that_have_failed_once_hold() {
+    for seed in [118, 473, 540, 544, 720, 1592] {
+        assert_eq!(run(seed).violation, None, "seed {seed}");
+    }
+}
+
 #[test]
 fn the_same_seed_tells_the_same_story() {
     for seed in [3, 14, 159, 2653] {
@@ -77,7 +86,7 @@ fn try_shard(shard: u64) {
         return;
     }
     let mut failed = Vec::new();
-    let seeds = asked("FERROFLOW_SIMULATION_SEEDS").unwrap_or(80);
+    let seeds = asked("FERROFLOW_SIMULATION_SEEDS").unwrap_or(1000);
     for seed in (0..seeds).filter(|seed| seed % SHARDS == shard) {
         let told = run(seed);
         if let Some(violation) = told.violation {

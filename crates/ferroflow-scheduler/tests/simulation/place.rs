@@ -140,6 +140,7 @@ impl Place {
                 fernet: Arc::default(),
                 longest_wait: 86_400,
                 pace: Pace::Scheduled,
+                rules: None,
             },
             service: self.service.clone(),
             timetables: None,
@@ -154,6 +155,7 @@ fn service(db: &Db) -> Service {
         fernet: Arc::new(Fernet::new("").unwrap()),
         environment: Arc::clone(&CONFIGURED.0),
         backend: None,
+        timetables: None,
         masker: Arc::new(Masker::new(MaskRules::default())),
         rules: Rules::of(&CONFIGURED.1),
     }

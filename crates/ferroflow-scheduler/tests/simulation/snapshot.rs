@@ -60,10 +60,11 @@ pub(crate) struct DagRow {
     pub(crate) max_active_tasks: i64,
 }
 
-/// One question for all: each line begins with what it is of.
+/// One question for all, and one row in answer: a row costs more than what is in it. Each line begins with what it is of.
 const QUESTION: &str = "
+    SELECT COALESCE(group_concat(line, char(10)), '') AS answer FROM (
     SELECT 'run|' || id || '|' || dag_id || '|' || run_id || '|' || state || '|' || (backfill_id IS NOT NULL) || '|'
-        || COALESCE(logical_date, '') AS answer
+        || COALESCE(logical_date, '') AS line
     FROM dag_run
     UNION ALL
     SELECT 'instance|' || dag_run.id || '|' || ti.task_id || '|' || ti.map_index || '|' || ti.id || '|'
@@ -81,12 +82,14 @@ const QUESTION: &str = "
     JOIN dag_run ON dag_run.id = dag_run_id
     GROUP BY dag_run.dag_id, event_id
     UNION ALL
-    SELECT 'waiting|' || target_dag_id FROM asset_dag_run_queue";
+    SELECT 'waiting|' || target_dag_id FROM asset_dag_run_queue
+    )";
 
 impl Snapshot {
     pub(crate) async fn take(db: &Db) -> Self {
         let mut snapshot = Self::default();
-        for line in texts(db, QUESTION).await.unwrap() {
+        let answer = texts(db, QUESTION).await.unwrap().concat();
+        for line in answer.lines() {
             snapshot.add(&line.split('|').collect::<Vec<_>>());
         }
         snapshot

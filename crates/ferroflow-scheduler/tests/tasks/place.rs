@@ -185,6 +185,7 @@ impl Place {
                 fernet: Arc::default(),
                 longest_wait: 86_400,
                 pace: Pace::Scheduled,
+                rules: None,
             },
             timetables: None,
             definitions: Definitions::new(SignedDuration::from_secs(30)),
@@ -233,6 +234,7 @@ fn service(db: &Db) -> Service {
         fernet: Arc::new(Fernet::new("").unwrap()),
         environment: Arc::new(Environment::empty("/")),
         backend: None,
+        timetables: None,
         masker: Arc::new(Masker::new(MaskRules::default())),
         rules: Rules {
             max_map_length: 1024,

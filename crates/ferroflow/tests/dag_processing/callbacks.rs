@@ -40,7 +40,7 @@ async fn two_processors_call_each_callback_once(server: Server) {
     }
     let lines = || std::fs::read_to_string(&called).unwrap_or_default();
     assert!(wait_until(120, || lines().lines().count() >= CALLBACKS), "{}\n{}", lines(), logs());
-    assert!(wait_until(10, || observer.ask(&json!(["callbacks_left"])) == json!(0)));
+    assert!(wait_until(60, || observer.ask(&json!(["callbacks_left"])) == json!(0)));
 
     for running in &processors {
         running.terminate();

@@ -127,7 +127,7 @@ fn good_files_are_parsed_again(observer: &mut ferroflow_testkit::dag_processing:
 fn ends_and_leaves_nobody(place: &Place, mut running: ferroflow_testkit::dag_processing::Running) {
     running.terminate();
     assert_eq!(running.wait_for_end(30), Some(0), "{}", running.log());
-    let nobody_left = wait_until(10, || place.processes().is_empty());
+    let nobody_left = wait_until(60, || place.processes().is_empty());
     let left = place.processes().into_iter().map(|process| {
         let words = fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
         format!("{process} {}", words.replace('\0', " "))

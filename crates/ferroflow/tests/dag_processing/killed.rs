@@ -48,7 +48,7 @@ async fn killed_at_random_moments(server: Server) {
         // Spread over starting, parsing and storing; the same at every run of the test.
         sleep(Duration::from_millis(u64::from(round * 7919 % ROUNDS) * 450 + 100));
         running.kill();
-        let nobody_left = wait_until(10, || place.processes().is_empty());
+        let nobody_left = wait_until(60, || place.processes().is_empty());
         assert!(nobody_left, "processes outlive the killed processor: {:?}", place.processes());
     }
     place.process_once(FERROFLOW);

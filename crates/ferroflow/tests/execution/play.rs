@@ -11,6 +11,7 @@ use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{Db, Options, ScopedFutureExt as _, dag_run, dag_run_query};
 use ferroflow_executor::{LocalExecutor, Supervision, TaskLogs};
 use ferroflow_model::state::{RunState, TriggeredBy};
+use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::{Sink, Stream};
 use ferroflow_scheduler::drive::{Drive, End, News, Watcher};
 use ferroflow_scheduler::manual_run::{self, ManualRun};
@@ -88,12 +89,14 @@ impl Stage {
         let now = clock::now();
         let job_id =
             db.transact(|tx| async move { job::insert(tx, job, now).await }.scope_boxed()).await.unwrap();
+        let rules = InstanceRules::new(cx.python().clone(), settings.ferroflow.user_code_timeout);
         let driver = Driver {
             job_id: Some(job_id),
             unixname: cx.host().user.clone(),
             fernet,
             longest_wait: i64::try_from(settings.core.max_task_retry_delay.as_secs()).unwrap(),
             pace: Pace::Scheduled,
+            rules: Some(Arc::new(rules)),
         };
         let paths = LogPaths::new(&settings.logging.log_filename_template).unwrap();
         Self { supervision: Arc::new(supervision.unwrap()), db, cx, driver, paths, job_id }
@@ -148,7 +151,7 @@ impl Stage {
             triggering_user_name: None,
             unixname: self.driver.unixname.clone(),
         };
-        match manual_run::make(&self.db, &definition, wanted).await {
+        match manual_run::make(&self.db, &self.driver, &definition, wanted).await {
             Ok(_) if planned.is_refused => Err(format!("{dag_id}: Airflow makes no such run")),
             Ok(_) => Ok(true),
             Err(Error::BadParam(_)) if planned.is_refused => Ok(false),

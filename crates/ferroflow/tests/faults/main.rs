@@ -16,6 +16,7 @@ mod proxy;
 mod slots;
 mod stage;
 mod stopped;
+mod successive;
 mod templates;
 mod unwanted;
 

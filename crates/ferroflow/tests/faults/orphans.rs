@@ -74,9 +74,8 @@ lasting("later", 1)
 
 /// A process that still runs is ended, if it is the one of the try: its number may be another's by now.
 async fn only_its_own_process_is_ended(supervision: &Supervision, own: &Orphan, foreign: &Orphan) {
-    let sleep = |title: &str| Command::new("sleep").arg0(title).arg("600").spawn().unwrap();
-    let mut own_process = sleep(&format!("airflow worker -- {}", own.id));
-    let mut other_process = sleep("somebody else");
+    let mut own_process = named(Command::new("sleep").arg0(format!("airflow worker -- {}", own.id)));
+    let mut other_process = named(Command::new("sleep").arg0("somebody else"));
     let with_pid = |orphan: &Orphan, process: &std::process::Child| Orphan {
         pid: Some(i32::try_from(process.id()).unwrap()),
         ..orphan.clone()
@@ -84,7 +83,7 @@ async fn only_its_own_process_is_ended(supervision: &Supervision, own: &Orphan, 
     let settled = supervision.adopt(&with_pid(own, &own_process)).await.unwrap();
     assert_eq!(settled, Adopted::Settled);
     // It has no memory left to run in; a moment later it can be waited for.
-    assert!(wait_until(5, || own_process.try_wait().unwrap().is_some()));
+    assert!(wait_until(30, || own_process.try_wait().unwrap().is_some()));
     assert_eq!(supervision.adopt(&with_pid(foreign, &other_process)).await.unwrap(), Adopted::Settled);
     assert!(other_process.try_wait().unwrap().is_none());
     other_process.kill().unwrap();
@@ -93,13 +92,18 @@ async fn only_its_own_process_is_ended(supervision: &Supervision, own: &Orphan, 
     let folder = tempfile::tempdir().unwrap();
     let untold = folder.path().join("ferroflow-fork");
     std::fs::copy("/bin/sleep", &untold).unwrap();
-    let mut untold_process = Command::new(&untold).arg("600").spawn().unwrap();
-    // It has its name a moment after it was started.
-    let title = format!("/proc/{}/cmdline", untold_process.id());
-    assert!(wait_until(5, || std::fs::read(&title).is_ok_and(|title| !title.is_empty())));
+    let mut untold_process = named(&mut Command::new(&untold));
     let settled = supervision.adopt(&with_pid(foreign, &untold_process)).await.unwrap();
     assert_eq!(settled, Adopted::Settled);
-    assert!(wait_until(5, || untold_process.try_wait().unwrap().is_some()));
+    assert!(wait_until(30, || untold_process.try_wait().unwrap().is_some()));
+}
+
+/// A process that sleeps, once it can be told by its name: it has it only a moment after it was started.
+fn named(sleep: &mut Command) -> std::process::Child {
+    let process = sleep.arg("600").spawn().unwrap();
+    let title = format!("/proc/{}/cmdline", process.id());
+    assert!(wait_until(30, || std::fs::read(&title).is_ok_and(|title| !title.is_empty())));
+    process
 }
 
 async fn orphan(stage: &Stage, task: &str) -> Orphan {
@@ -139,6 +143,7 @@ async fn supervision(stage: &Stage) -> Supervision {
         fernet: Arc::new(Fernet::new("").unwrap()),
         environment: Arc::new(environment.clone()),
         backend: None,
+        timetables: None,
         masker: Arc::new(Masker::new(MaskRules::of(&settings))),
         rules: Rules::of(&settings),
     };

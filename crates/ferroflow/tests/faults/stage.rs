@@ -163,7 +163,7 @@ impl Stage {
     }
 
     pub(crate) fn assert_nobody_left(&self) {
-        let nobody_left = wait_until(5, || self.place.processes().is_empty());
+        let nobody_left = wait_until(30, || self.place.processes().is_empty());
         let left: Vec<String> = self.place.processes().into_iter().map(described).collect();
         assert!(nobody_left, "left: {left:#?}");
     }

@@ -1,21 +1,15 @@
 //! Whether a scheduler lives can be asked: over HTTP, and by a command.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-
 use ferroflow_testkit::Server;
 use ferroflow_testkit::dag_processing::{Place, wait_until};
 
 use crate::FERROFLOW;
+use crate::http::get;
 use crate::scene::{free_port, scene};
 
 /// The status that a path is answered with; none if nobody answers.
 fn status(port: u16, path: &str) -> Option<u16> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    answer.split(' ').nth(1)?.parse().ok()
+    get(port, path).map(|answer| answer.status)
 }
 
 /// The exit status of `jobs check`, and what it says.

@@ -3,8 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod alone;
+mod chaos;
+mod executor_work;
+mod guide;
 mod health;
+mod http;
 mod killed;
+mod logs_served;
+mod operations;
 mod scene;
 mod swapped;
 mod told;

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpStream;
+use std::ops::Range;
 
 use ferroflow_db::testing;
 use ferroflow_testkit::Server;
@@ -11,13 +12,16 @@ use ferroflow_testkit::dag_processing::{Place, Running, wait_until};
 use crate::FERROFLOW;
 use crate::scene::{free_port, notes, scene, wait_for_runs};
 
-const RUNS: usize = 10;
+pub(crate) const RUNS: usize = 10;
 
 /// What each run does, and how often.
-const STEPS: [&str; 6] = ["first", "each 0", "each 1", "each 2", "twice", "last"];
+pub(crate) const STEPS: [&str; 6] = ["first", "each 0", "each 1", "each 2", "twice", "last"];
+
+/// Some of the DAGs wait for the next scheduler: an official one may go on for long after it was told to end.
+pub(crate) const PAUSED: &str = "UPDATE dag SET is_paused = true";
 
 /// Nothing is tried again but what says so. A few tasks run at a time, so that there is always somebody waiting.
-const DAGS: &str = "
+pub(crate) const DAGS: &str = "
 for number in range(10):
     with DAG(f'dag_{number}', schedule='@once', start_date=datetime(2024, 1, 1)):
 
@@ -65,13 +69,17 @@ const SCHEDULERS: &str = "SELECT state AS answer FROM job WHERE job_type = 'Sche
 async fn nothing_is_lost_or_repeated() {
     let api = free_port();
     let place = official_surroundings(scene(Server::Postgres, DAGS).await, api);
+    place.db().execute(PAUSED).await;
     let components = [place.start_airflow(&["api-server"]), place.start_airflow(&["dag-processor"])];
     // Official tasks do not wait for it.
     let listens = wait_until(180, || TcpStream::connect(("127.0.0.1", api)).is_ok());
     assert!(listens, "{}", components[0].log());
-    let all = RUNS * STEPS.len();
-    stop_when(&place, place.start_airflow(&["scheduler"]), all / 4);
-    stop_when(&place, place.start(FERROFLOW, &["scheduler"]), all * 2 / 3);
+    let of_one_run = STEPS.len();
+    unpause(&place, 0..4).await;
+    stop_when(&place, place.start_airflow(&["scheduler"]), 2 * of_one_run);
+    unpause(&place, 4..8).await;
+    stop_when(&place, place.start(FERROFLOW, &["scheduler"]), 6 * of_one_run);
+    unpause(&place, 8..RUNS).await;
     let mut last = place.start_airflow(&["scheduler"]);
     let runs = wait_for_runs(&place, RUNS, 240).await;
     stop(&mut last);
@@ -87,8 +95,15 @@ async fn nothing_is_lost_or_repeated() {
     db.close().await;
 }
 
+pub(crate) async fn unpause(place: &Place, dags: Range<usize>) {
+    for number in dags {
+        let unpaused = format!("UPDATE dag SET is_paused = false WHERE dag_id = 'dag_{number}'");
+        place.db().execute(&unpaused).await;
+    }
+}
+
 /// With what official schedulers need to find the API server.
-fn official_surroundings(place: Place, api: u16) -> Place {
+pub(crate) fn official_surroundings(place: Place, api: u16) -> Place {
     place
         .with("AIRFLOW__CORE__EXECUTOR", "LocalExecutor")
         .with("AIRFLOW__CORE__PARALLELISM", "4")
@@ -125,7 +140,7 @@ fn stop(scheduler: &mut Running) {
 }
 
 /// How often each try begins and ends.
-fn every_try_once() -> BTreeMap<String, (u32, u32)> {
+pub(crate) fn every_try_once() -> BTreeMap<String, (u32, u32)> {
     let tries = |step: &'static str| if step == "twice" { 1..=2 } else { 1..=1 };
     let named = |step: &str| if step.contains(' ') { step.to_owned() } else { format!("{step} -1") };
     (0..RUNS)

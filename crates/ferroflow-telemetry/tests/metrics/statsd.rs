@@ -1,14 +1,13 @@
-//! What is sent of the DAG processor's metrics, beside what Airflow's own stats module sends for the same calls.
-
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! What is sent in statsd's form, beside what Airflow's own stats module sends for the same calls.
 
 use std::net::UdpSocket;
-use std::time::Duration;
 
-use ferroflow_telemetry::metrics::dag_processing::{self, Ended, File, NAMES};
-use ferroflow_telemetry::metrics::{MetricsSettings, Recorder, normalized};
+use ferroflow_telemetry::metrics::dag_processing::{self, File};
+use ferroflow_telemetry::metrics::{MetricsSettings, Recorder, executing, normalized, runs, scheduling};
 use ferroflow_testkit::Airflow;
 use serde_json::{Value, json};
+
+use crate::calls::{every_call, every_official_call};
 
 /// Options of `[metrics]` besides host and port.
 type Options = [(&'static str, &'static str)];
@@ -31,6 +30,17 @@ const SCENARIOS: [&Options; 9] = [
     &[("statsd_datadog_enabled", "True"), ("statsd_datadog_metrics_tags", "False")],
 ];
 
+/// What Airflow sends and does not list, or lists under a name that is made of something.
+const UNLISTED: [&str; 7] = [
+    "job_start",
+    "job_end",
+    "job_heartbeat_failure",
+    "dagrun.first_task_start_delay",
+    "executor.open_slots.LocalExecutor",
+    "executor.queued_tasks.LocalExecutor",
+    "executor.running_tasks.LocalExecutor",
+];
+
 /// One test, since starting Airflow takes long.
 #[test]
 fn airflow_sends_the_same_and_has_the_same_names() {
@@ -50,11 +60,15 @@ fn airflow_sends_the_same_and_has_the_same_names() {
     }
     let nothing = Vec::<String>::new();
     assert_eq!((sent_by_us(influxdb, &too_long), &answers[SCENARIOS.len()].0), (nothing.clone(), &nothing));
-    let known = &answers[0].1;
-    assert_eq!(known.as_object().unwrap().len(), NAMES.len(), "every name is called");
-    for (name, kind) in NAMES {
-        assert_eq!(known[name]["type"], kind, "{name}");
+    let known = answers[0].1.as_object().unwrap();
+    let names = [&dag_processing::NAMES[..], &scheduling::NAMES[..], &runs::NAMES[..], &executing::NAMES[..]]
+        .concat();
+    for (name, kind) in &names {
+        assert_eq!(known[*name]["type"], *kind, "{name}");
     }
+    let unlisted: Vec<&String> =
+        known.keys().filter(|name| !names.iter().any(|(listed, _)| listed == name)).collect();
+    assert_eq!(unlisted, UNLISTED, "every other name is in Airflow's list, and called");
 }
 
 #[test]
@@ -76,52 +90,6 @@ fn nobody_listening_costs_nothing() {
     metrics::with_local_recorder(&recorder, || (0..1000).for_each(|_| dag_processing::heartbeat()));
 }
 
-const FILE: File<'_> = File { bundle_name: "my bundle", path: "folder/my.dag file.py" };
-
-fn tags() -> Value {
-    json!({"file_path": "folder_my.dag_file.py", "bundle_name": "my_bundle", "file_name": "my.dag_file"})
-}
-
-fn every_call() {
-    dag_processing::process_started(FILE);
-    dag_processing::process_ended(FILE, Ended::Stop);
-    dag_processing::process_ended(FILE, Ended::Timeout);
-    dag_processing::process_ended(FILE, Ended::Terminate);
-    dag_processing::processor_timeout(FILE);
-    dag_processing::other_callback();
-    dag_processing::callback_only();
-    dag_processing::file_path_queue_updated();
-    dag_processing::heartbeat();
-    dag_processing::file_path_queue_size(7);
-    dag_processing::totals(Duration::from_millis(1250), 3, 2);
-    dag_processing::last_run_ago(FILE, Duration::from_millis(1500));
-    dag_processing::last_duration(FILE, Duration::from_micros(2_500_001));
-}
-
-/// The same, as Airflow's DAG processor calls its stats module.
-fn every_official_call() -> Vec<Value> {
-    let all = tags();
-    let path = &all["file_path"];
-    let timed = json!({"bundle_name": all["bundle_name"], "file_name": all["file_name"]});
-    vec![
-        json!(["incr", "dag_processing.processes", 1, {"file_path": path, "action": "start"}]),
-        json!(["decr", "dag_processing.processes", 1, {"file_path": path, "action": "stop"}]),
-        json!(["decr", "dag_processing.processes", 1, {"file_path": path, "action": "timeout"}]),
-        json!(["decr", "dag_processing.processes", 1, {"file_path": path, "action": "terminate"}]),
-        json!(["incr", "dag_processing.processor_timeouts", 1, {"file_path": path}]),
-        json!(["incr", "dag_processing.other_callback_count", 1, {}]),
-        json!(["incr", "dag_processing.callback_only_count", 1, {}]),
-        json!(["incr", "dag_processing.file_path_queue_update_count", 1, null]),
-        json!(["incr", "dag_processor_heartbeat", 1, null]),
-        json!(["gauge", "dag_processing.file_path_queue_size", 7, null]),
-        json!(["gauge", "dag_processing.total_parse_time", 1.25, null]),
-        json!(["gauge", "dagbag_size", 3, null]),
-        json!(["gauge", "dag_processing.import_errors", 2, null]),
-        json!(["gauge", "dag_processing.last_run.seconds_ago", 1.5, all]),
-        json!(["timing", "dag_processing.last_duration", 2.500_001, timed]),
-    ]
-}
-
 /// The datagrams that a real socket gets.
 fn sent_by_us(options: &Options, calls: &dyn Fn()) -> Vec<String> {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -137,7 +105,7 @@ fn sent_by_us(options: &Options, calls: &dyn Fn()) -> Vec<String> {
     datagrams
 }
 
-fn settings(options: &Options, port: u16) -> MetricsSettings {
+pub(crate) fn settings(options: &Options, port: u16) -> MetricsSettings {
     let text = |name: &str, default: &str| {
         options.iter().find(|(option, _)| *option == name).map_or(default, |(_, value)| value).to_owned()
     };
