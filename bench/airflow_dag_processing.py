@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import psycopg2
+import rows
 from measuring import (
     AIRFLOW,
     airflow_environment,
@@ -137,6 +138,7 @@ def _print(options: argparse.Namespace, theirs: dict[str, float], ours: dict[str
     }
     for key, (title, unit) in titles.items():
         their, our = theirs[key], ours[key]
+        rows.tell(f"{options.files} DAG files, {title}", unit, their, our)
         print(f"{title:<48}{their:>8,.1f} {unit:<3}{our:>8,.1f} {unit:<3}{their / max(our, 1e-3):>8,.1f}x")
 
 

@@ -18,6 +18,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from unittest import mock
 
+import rows
+
 TASKS = 10_000
 LONG_ENOUGH = 3.0
 EXPRESSIONS = (
@@ -179,6 +181,7 @@ def _print(theirs: dict, ours: dict, size: int) -> None:
     print(f"{'evaluations per second':<44}{'Airflow':>14}{'ferroflow':>16}{'ratio':>10}")
     for title, key in rates.items():
         print(f"{title:<44}{theirs[key]:>14,.0f}{ours[key]:>16,.0f}{ours[key] / theirs[key]:>9,.0f}x")
+        rows.tell(title, "a second", theirs[key], ours[key], more_is_better=True)
     print()
     title = f"a DAG of {TASKS:,} tasks ({size / 1e6:.1f} MB)"
     print(f"{title:<44}{'Airflow':>14}{'ferroflow':>16}{'ratio':>10}")
@@ -188,6 +191,7 @@ def _print(theirs: dict, ours: dict, size: int) -> None:
         ("memory at the peak", "peak_bytes", "MB", 1e-6),
     ):
         their, our = theirs["decode"][key], ours["decode"][key]
+        rows.tell(f"a DAG of {TASKS:,} tasks: {title}", unit, their * scale, our * scale)
         row = f"{title:<44}{their * scale:>11,.1f} {unit}{our * scale:>13,.1f} {unit}"
         print(f"{row}{their / our:>9,.0f}x")
     print(f"bytes held per task: {ours['decode']['held_bytes'] / ours['decode']['tasks']:,.0f}")

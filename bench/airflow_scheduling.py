@@ -18,6 +18,8 @@ from datetime import datetime, timezone
 from itertools import pairwise
 from pathlib import Path
 
+import rows
+
 SMALL, LARGE = 1_000, 10_000
 DATE = datetime(2024, 1, 1, tzinfo=timezone.utc)
 
@@ -164,6 +166,9 @@ def _print(theirs: list[dict], small: list[dict], large: list[dict]) -> None:
         rates = [case["instances"] / case["seconds"] for case in (their, our, ours)]
         title = f"{name}, {their['changed']:,} ready"
         ratio = rates[1] / rates[0]
+        rows.tell(
+            f"{SMALL:,} instances, {title}: decided", "a second", rates[0], rates[1], more_is_better=True
+        )
         print(f"{title:<42}{rates[0]:>12,.0f}{rates[1]:>14,.0f}{ratio:>11,.0f}x{rates[2]:>16,.0f}")
     print()
     columns += f"{'at most':>12}"

@@ -15,6 +15,8 @@ from execution_dags import Dag
 from execution_sides import Run
 from measuring import wait_for
 
+# What a scheduler needs.
+SUCCESSION = "stored, until the next task is queued"
 # What lies between two moments, in the order in which they come.
 STEPS = {
     "queued, until the row is running": ("queued", "started"),
@@ -22,7 +24,7 @@ STEPS = {
     "first line, until the function begins": ("first line", "function"),
     "function begins, until the task says it ended": ("function", "ended"),
     "said, until the state is stored": ("ended", "stored"),
-    "stored, until the next task is queued": ("stored", "next queued"),
+    SUCCESSION: ("stored", "next queued"),
     "all of these": ("queued", "next queued"),
     "the DAG file is imported, until the function begins": ("imported", "function"),
     "the task said it ended, until its process is gone": ("ended", "gone"),

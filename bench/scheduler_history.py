@@ -30,4 +30,5 @@ def add_history(ask: Connection, runs: int) -> None:
     """Finished runs of the first DAG of the chains, with ten finished task instances each."""
     for statement in (_RUNS, _INSTANCES):
         ask.execute(text(statement), {"runs": runs})
-    ask.execute(text("ANALYZE"))
+        # Between them, too: else the run of each instance is looked for among all runs of the DAG.
+        ask.execute(text("ANALYZE"))

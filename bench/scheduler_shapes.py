@@ -43,6 +43,10 @@ class Shape:
     def instances(self) -> int:
         return self.dags * (self.tasks + self.mapped)
 
+    @property
+    def label(self) -> str:
+        return f"{self.mapped:,} {self.title}" if self.mapped else f"{self.dags:,} x {self.title}"
+
     def write(self, home: Path) -> None:
         text = FILE.format(**vars(self))
         (home / "dags" / f"{self.name}.py").write_text(text)

@@ -12,7 +12,7 @@ from together.checks import Verdict, check_all
 from together.database import own_server
 from together.facts import Facts
 from together.faults import Chaos
-from together.fleet import Scheduler
+from together.fleet import Component
 from together.workload import Dag, make_dags
 from together.world import World
 
@@ -56,12 +56,13 @@ def _let_happen(options: argparse.Namespace, program: str) -> tuple[Facts, Verdi
         groups = {name: make_dags(options.seed, name, DAGS_OF_A_WAVE, INSTANCES_OF_A_DAG) for name in waves}
         world.prepare(groups, official=False)
         schedulers = _schedulers(world, options.schedulers)
-        chaos = Chaos(options.seed, database, schedulers, say)
+        processor = world.start_processor()
+        chaos = Chaos(options.seed, database, schedulers, [processor], say)
         try:
             _cause(world, chaos, groups, options.faults)
         finally:
             chaos.put_right(everything=True)
-            codes = {one.name: one.end() for one in schedulers}
+            codes = {one.name: one.end() for one in (*schedulers, processor)}
         seconds = time.monotonic() - began
         found = world.facts()
         facts.save(found, home / "facts.json")
@@ -74,12 +75,12 @@ def _let_happen(options: argparse.Namespace, program: str) -> tuple[Facts, Verdi
     return found, verdict
 
 
-def _schedulers(world: World, count: int) -> list[Scheduler]:
+def _schedulers(world: World, count: int) -> list[Component]:
     library = fleet.build_clock(world.home)
     schedulers = []
     for number in range(count):
         name = f"scheduler_{number}"
-        one = Scheduler(name, [world.program, "scheduler"], world.environment(name), world.home)
+        one = Component(name, [world.program, "scheduler"], world.environment(name), world.home)
         one.with_own_clock(library)
         one.start()
         schedulers.append(one)
@@ -88,6 +89,7 @@ def _schedulers(world: World, count: int) -> list[Scheduler]:
 
 def _cause(world: World, chaos: Chaos, groups: dict[str, list[Dag]], count: int) -> None:
     """Faults while there is work, and peace until all is done."""
+    _wait_until_ready(chaos)
     waiting = list(groups)
 
     def release_if_few() -> None:
@@ -109,6 +111,16 @@ def _cause(world: World, chaos: Chaos, groups: dict[str, list[Dag]], count: int)
     world.say("no more faults")
     chaos.put_right(everything=True)
     world.wait_for_the_end(chaos.put_right)
+
+
+def _wait_until_ready(chaos: Chaos) -> None:
+    """That a program takes its time to start is not what is measured."""
+    deadline = time.monotonic() + 180
+    while not all(one.is_ready for one in chaos.schedulers):
+        if time.monotonic() > deadline:
+            raise SystemExit("the schedulers do not start")
+        chaos.put_right()
+        time.sleep(0.1)
 
 
 def _look_at_processes(codes: dict[str, int | None], home: Path, verdict: Verdict) -> None:

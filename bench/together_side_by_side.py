@@ -13,7 +13,7 @@ from measuring import AIRFLOW, adopt_orphans, running
 from together import facts, report
 from together.checks import check_all
 from together.database import own_server
-from together.fleet import Scheduler
+from together.fleet import Component
 from together.workload import make_dags
 from together.world import World
 
@@ -61,14 +61,16 @@ def main(arguments: list[str]) -> int:
             kind = "official" if command[0] == str(AIRFLOW) else "ours"
             name = f"scheduler_{number}_{kind}"
             own = {"AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(free_port())}
-            one = Scheduler(name, command, world.environment(name) | api | own, home)
+            one = Component(name, command, world.environment(name) | api | own, home)
             one.start()
             stack.callback(one.end)
             schedulers.append(one)
+        processor = world.start_processor()
+        stack.callback(processor.end)
         _wait_for_heartbeats(world, len(schedulers))
         say("all DAGs are let go")
         world.release("dag", dags)
-        is_over = world.wait_for_the_end(lambda: _see_that_all_live(schedulers))
+        is_over = world.wait_for_the_end(lambda: _see_that_all_live([*schedulers, processor]))
         seconds = time.monotonic() - began
         found = world.facts()
         facts.save(found, home / "facts.json")
@@ -100,8 +102,8 @@ def _wait_for_heartbeats(world: World, count: int) -> None:
         time.sleep(0.5)
 
 
-def _see_that_all_live(schedulers: list[Scheduler]) -> None:
-    for one in schedulers:
+def _see_that_all_live(components: list[Component]) -> None:
+    for one in components:
         if not one.lives:
             raise SystemExit(f"{one.name} has ended:\n{one.log.read_text(errors='replace')[-3000:]}")
 

@@ -1,10 +1,12 @@
 """A database server of one's own, which may be restarted, and the history that it keeps of states.
 
-Triggers put every change of a state, a try, a pool or an owner down in the table `history`, within the
-transaction that makes it: what is rolled back leaves nothing there.
+Triggers put every change of a state, a try, a pool or an owner down in the table `history`, and every request
+for a callback in `callback_history`, within the transaction that makes it: what is rolled back leaves nothing
+there.
 """
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -19,7 +21,8 @@ import psycopg2
 import pymysql
 
 from testing import servers
-from together.facts import Change, Facts, Key
+from together.facts import CallbackChange, Change, Facts, Key
+from together.workload import OF_RUN
 
 NAME = "airflow"
 LOST = (
@@ -153,6 +156,8 @@ class Database:
             "SELECT event_id, dag_id, run_id FROM dagrun_asset_event JOIN dag_run ON dag_run.id = dag_run_id"
         )
         facts.waiting_for_assets = self.ask("SELECT count(*) FROM asset_dag_run_queue")[0][0]
+        for row, what, data in self.ask("SELECT id, what, data FROM callback_history ORDER BY seq"):
+            facts.callbacks.append(CallbackChange(row, what, *_called(data)))
 
     def _add_user(self, who: str) -> None:
         password = self.server.password
@@ -191,6 +196,17 @@ class Database:
 
     def _epoch(self, what: str) -> str:
         return f"extract(epoch FROM {what})" if self.is_postgres else f"unix_timestamp({what})"
+
+
+def _called(data: str) -> tuple[str, Key, int]:
+    """What a request asks for, as the callback writes it down."""
+    document = json.loads(data)
+    # Airflow wraps a dict into one that names its type.
+    request = json.loads(document.get("__var", document)["req_data"])
+    if ti := request.get("ti"):
+        key = Key(ti["dag_id"], ti["run_id"], ti["task_id"], ti["map_index"])
+        return "try_called", key, ti["try_number"]
+    return "run_called", Key(request["dag_id"], request["run_id"], OF_RUN, -1), 0
 
 
 @contextmanager

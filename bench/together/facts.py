@@ -56,12 +56,24 @@ class Change(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A line that a task wrote."""
+    """A line that a task or a callback wrote."""
 
+    # "start" or "end" of a try; "run_called" or "try_called".
     what: str
     key: Key
     try_number: int
     pid: int
+
+
+class CallbackChange(NamedTuple):
+    """A row of `callback` that was inserted or deleted: "insert" or "delete"."""
+
+    row: str
+    what: str
+    # What its callback writes.
+    note: str
+    key: Key
+    try_number: int
 
 
 @dataclass
@@ -82,6 +94,8 @@ class Facts:
     asset_events: dict[int, Key] = field(default_factory=dict)
     taken_events: list[tuple[int, str, str]] = field(default_factory=list)
     waiting_for_assets: int = 0
+    # What became of requests to call something.
+    callbacks: list[CallbackChange] = field(default_factory=list)
 
     @cached_property
     def _dags(self) -> dict[str, workload.Dag]:
@@ -125,5 +139,9 @@ def load(path: Path) -> Facts:
             "past_tries": {(Key(*one[:4]), one[4]) for one in found["past_tries"]},
             "asset_events": {int(event): Key(*key) for event, key in found["asset_events"].items()},
             "taken_events": [tuple(one) for one in found["taken_events"]],
+            "callbacks": [
+                CallbackChange(row, what, note, Key(*key), number)
+                for row, what, note, key, number in found["callbacks"]
+            ],
         }
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from together import fleet
 from together.database import Database
-from together.fleet import Scheduler
+from together.fleet import Component
 
 # Within so many seconds a scheduler that is not heard of is taken for dead. See `world.SETTINGS`.
 THRESHOLD = 4
@@ -38,10 +38,12 @@ WEIGHTS = {
 class Chaos:
     seed: int
     database: Database
-    schedulers: list[Scheduler]
+    schedulers: list[Component]
+    # To which nothing happens.
+    others: list[Component]
     say: Callable[[str], None]
     happened: Counter[str] = field(default_factory=Counter)
-    # Schedulers that have ended although nobody told them to.
+    # Components that have ended although nobody told them to.
     gave_up: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -63,7 +65,7 @@ class Chaos:
 
     def put_right(self, everything: bool = False) -> None:
         """Does what is due of what faults have left to be done."""
-        for one in self.schedulers:
+        for one in (*self.schedulers, *self.others):
             if one.is_wanted and not one.lives:
                 self.gave_up[one.last_words()] += 1
                 self.say(f"{one.name} has ended by itself, and starts again: {one.last_words()}")
@@ -79,7 +81,7 @@ class Chaos:
     def _later(self, seconds: float, what: str, act: Callable[[], None]) -> None:
         self.pending.append((time.monotonic() + seconds, what, act))
 
-    def _one(self) -> Scheduler | None:
+    def _one(self) -> Component | None:
         """One to which something may happen: another one is ready, as nothing moves on where nobody works.
 
         Nearly always it has finished starting: otherwise most faults would meet those that have not.
@@ -122,7 +124,7 @@ class Chaos:
         self._restart_when_ended(one)
         return one.name
 
-    def _restart_when_ended(self, one: Scheduler) -> None:
+    def _restart_when_ended(self, one: Component) -> None:
         def start_or_wait() -> None:
             if one.lives and not one.is_wanted:
                 self._restart_when_ended(one)

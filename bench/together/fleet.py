@@ -1,4 +1,4 @@
-"""The schedulers, as processes: they are started, and all that can happen to a process happens."""
+"""Components as processes: they are started, and all that can happen to a process happens."""
 
 import contextlib
 import ctypes
@@ -18,8 +18,8 @@ READY = b"scheduling"
 CLOCK = Path(__file__).with_name("stepped_clock.c")
 
 
-class Scheduler:
-    """A place for one scheduler, in which it is started anew after each end."""
+class Component:
+    """A place for one component, in which it is started anew after each end."""
 
     def __init__(self, name: str, command: Sequence[str], environment: dict[str, str], home: Path) -> None:
         self.name, self.command, self.home = name, [str(word) for word in command], home

@@ -39,3 +39,12 @@ CREATE TRIGGER run_updated AFTER UPDATE ON dag_run FOR EACH ROW
         INSERT INTO history VALUES (NULL, sysdate(6), substring_index(user(), '@', 1), 'run', 'update', NEW.dag_id,
             NEW.run_id, '', -1, 0, OLD.state, NEW.state, '', 0, NULL);
     END IF
+
+CREATE TABLE callback_history (
+    seq bigint AUTO_INCREMENT PRIMARY KEY, id varchar(40), what varchar(10), data longtext)
+
+CREATE TRIGGER callback_inserted AFTER INSERT ON callback FOR EACH ROW
+    INSERT INTO callback_history VALUES (NULL, NEW.id, 'insert', NEW.data)
+
+CREATE TRIGGER callback_deleted AFTER DELETE ON callback FOR EACH ROW
+    INSERT INTO callback_history VALUES (NULL, OLD.id, 'delete', OLD.data)

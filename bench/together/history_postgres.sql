@@ -44,3 +44,17 @@ BEGIN
 END $$
 
 CREATE TRIGGER run_changed AFTER INSERT OR UPDATE OR DELETE ON dag_run FOR EACH ROW EXECUTE FUNCTION run_changed()
+
+CREATE TABLE callback_history (seq bigserial PRIMARY KEY, id text, what text, data text)
+
+CREATE FUNCTION callback_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO callback_history (id, what, data) VALUES (NEW.id, 'insert', NEW.data);
+    ELSE
+        INSERT INTO callback_history (id, what, data) VALUES (OLD.id, 'delete', OLD.data);
+    END IF;
+    RETURN NULL;
+END $$
+
+CREATE TRIGGER callback_changed AFTER INSERT OR DELETE ON callback FOR EACH ROW EXECUTE FUNCTION callback_changed()

@@ -137,6 +137,27 @@ def _cause_no_event(facts: Facts) -> None:
     facts.asset_events.popitem()
 
 
+def _lose_a_call(facts: Facts) -> None:
+    del facts.notes[_last_note(facts, "run_called")[0]]
+
+
+def _call_twice(facts: Facts) -> None:
+    facts.notes.append(_last_note(facts, "run_called")[1])
+
+
+def _ask_for_no_call(facts: Facts) -> None:
+    facts.callbacks.clear()
+
+
+def _leave_a_callback(facts: Facts) -> None:
+    facts.callbacks.remove(next(one for one in facts.callbacks if one.what == "delete"))
+
+
+def _ask_twice(facts: Facts) -> None:
+    asked = [one for one in facts.callbacks if one.note == "run_called"][:2]
+    facts.callbacks += [one._replace(row="another") for one in asked]
+
+
 def _starts(change: Change) -> bool:
     return change.table == "task" and change.old == "queued" and change.new == "running"
 
@@ -186,9 +207,14 @@ SPOILERS: dict[tuple[str, Spoil], str] = {
     ): "I4",
     ("a run is not started", _wait(lambda change: change.table == "run" and change.new == "running")): "I4",
     ("a run is not made", _wait(lambda change: change.table == "run" and change.what == "insert")): "I4",
-    ("an event is used twice", _use_an_event_twice): "I5",
-    ("an event is not used", _lose_an_event): "I5",
-    ("an event is not made", _cause_no_event): "I5",
+    ("an event is used twice", _use_an_event_twice): "I5, each asset event",
+    ("an event is not used", _lose_an_event): "I5, each asset event",
+    ("an event is not made", _cause_no_event): "I5, each asset event",
+    ("a callback is not called", _lose_a_call): "I5, each callback",
+    ("a callback is called twice", _call_twice): "I5, each callback",
+    ("no callback is asked for", _ask_for_no_call): "I5, each callback",
+    ("a callback is called, and its row is left", _leave_a_callback): "I5, each callback",
+    ("a callback is asked for twice", _ask_twice): "I5, each callback",
     ("a run is lost", _lose_a_run): "nothing is lost",
     ("a task is left undone", _leave_undone): "nothing is lost",
     ("a task succeeds without its work", _succeed_without_work): "nothing is lost",

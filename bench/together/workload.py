@@ -1,7 +1,8 @@
 """The DAGs: shapes that meet every limit, tasks that write down that they ran.
 
 A task writes one line when it starts and one when it has done its work, each with one write to the end of
-one file, so that the order of lines is the order in which things happened.
+one file, so that the order of lines is the order in which things happened. Callbacks write one, too: of a run
+that has succeeded, and of a try after which there is another.
 """
 
 import json
@@ -11,6 +12,9 @@ from pathlib import Path
 
 # How many slots each pool has. Most tasks are in one that is tight.
 POOLS = {"one": 1, "two": 2, "three": 3, "default_pool": 6}
+
+# Stands for the task in the line of a run's callback.
+OF_RUN = "-"
 
 # More often than faults can meet one task instance.
 RETRIES = 60
@@ -27,9 +31,22 @@ NOTES = {notes!r}
 DAGS = {dags!r}
 
 
-def note(what):
-    ti = get_current_context()["ti"]
-    words = (what, ti.dag_id, ti.run_id, ti.task_id, ti.map_index, ti.try_number, os.getpid())
+def note(what, ti=None):
+    ti = ti or get_current_context()["ti"]
+    put(what, ti.dag_id, ti.run_id, ti.task_id, ti.map_index, ti.try_number)
+
+
+def run_called(context):
+    run = context["dag_run"]
+    put("run_called", run.dag_id, run.run_id, {of_run!r}, -1, 0)
+
+
+def try_called(context):
+    note("try_called", context["ti"])
+
+
+def put(*words):
+    words = (*words, os.getpid())
     file = os.open(NOTES, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     os.write(file, (" ".join(map(str, words)) + "\\n").encode())
     os.close(file)
@@ -55,6 +72,7 @@ def operator(dag_id, name, one, made):
         pool_slots=one["pool_slots"],
         retries={retries},
         retry_delay=timedelta(0),
+        on_retry_callback=try_called,
         **options,
     )(work)
     if one["kind"] == "mapped":
@@ -79,6 +97,7 @@ for dag in DAGS:
         max_active_runs=dag["max_active_runs"],
         max_active_tasks=dag["max_active_tasks"],
         is_paused_upon_creation=True,
+        on_success_callback=run_called,
         **dates,
     ):
         made = {{}}
@@ -136,7 +155,8 @@ def make_dags(seed: int, name: str, dags: int, instances: int) -> list[Dag]:
 
 
 def write(folder: Path, notes: Path, name: str, dags: list[Dag]) -> None:
-    text = FILE.format(notes=str(notes), dags=[asdict(dag) for dag in dags], retries=RETRIES)
+    planned = [asdict(dag) for dag in dags]
+    text = FILE.format(notes=str(notes), dags=planned, retries=RETRIES, of_run=OF_RUN)
     (folder / f"{name}.py").write_text(text)
 
 

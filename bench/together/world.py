@@ -12,6 +12,7 @@ from measuring import AIRFLOW
 from together import workload
 from together.database import Database
 from together.facts import Facts, read_notes
+from together.fleet import Component
 from together.workload import POOLS, Dag
 
 # How many tasks a scheduler runs at once.
@@ -28,6 +29,9 @@ SETTINGS = {
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_SEC": "2",
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "20",
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
+    # The DAG processor is there for callbacks: every file once.
+    "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "36000",
+    "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "36000",
 }
 
 # Without any change for so long, there will be none.
@@ -81,6 +85,13 @@ class World:
         self.database.set_pools(POOLS)
         self.database.keep_history()
 
+    def start_processor(self) -> Component:
+        """Ours, which calls what schedulers of both kinds ask for."""
+        name = "dag_processor"
+        processor = Component(name, [self.program, "dag-processor"], self.environment(name), self.home)
+        processor.start()
+        return processor
+
     def release(self, name: str, dags: Sequence[Dag]) -> None:
         at = self.database.now()
         self.released |= {dag.dag_id: at for dag in dags}
@@ -89,7 +100,7 @@ class World:
     def wait_for_the_end(self, tick: Callable[[], None]) -> bool:
         """Whether all that was released has ended, before nothing has changed for too long."""
         newest, changed = -1, time.monotonic()
-        while self.unfinished() or self.database.ask("SELECT 1 FROM asset_dag_run_queue LIMIT 1"):
+        while self.unfinished() or self._something_waits():
             tick()
             if (now := self.database.newest()) != newest:
                 newest, changed = now, time.monotonic()
@@ -98,6 +109,11 @@ class World:
                 return False
             time.sleep(0.5)
         return True
+
+    def _something_waits(self) -> bool:
+        """Whether a DAG waits for its run, or a callback to be called."""
+        tables = ("asset_dag_run_queue", "callback")
+        return any(self.database.ask(f"SELECT 1 FROM {table} LIMIT 1") for table in tables)
 
     def unfinished(self) -> int:
         """How many runs that are expected have not ended."""

@@ -8,6 +8,8 @@ What is allowed when processes are killed:
 - A task instance that was queued and not started may be queued again; that is a new try, without the old one
   having run.
 - In the end each task instance has succeeded, and its last try has written both of its lines.
+- The callback of a run is called once, and so is that of a try which did not end by itself. Nobody kills the
+  DAG processor, which calls them.
 
 The history is in the order of writes, not of commits. That accuses nobody falsely: whoever takes a slot has
 seen the commit that freed it, which comes after the write.
@@ -16,7 +18,7 @@ seen the commit that freed it, which comes after the write.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from together.checks import assets, limits, notes, outcome, progress, transitions
+from together.checks import assets, callbacks, limits, notes, outcome, progress, transitions
 from together.facts import Facts
 
 CHECKS: dict[str, Callable[[Facts], list[str]]] = {
@@ -25,6 +27,7 @@ CHECKS: dict[str, Callable[[Facts], list[str]]] = {
     "I3, limits hold at every instant": limits.check,
     "I4 and I6, nothing is stuck": progress.check,
     "I5, each asset event is used once": assets.check,
+    "I5, each callback is called once": callbacks.check,
     "nothing is lost": outcome.check,
 }
 

@@ -29,7 +29,8 @@ def check(facts: Facts) -> list[str]:
 def _by_instance(notes: list[Note]) -> dict[Key, list[Note]]:
     by_instance: dict[Key, list[Note]] = defaultdict(list)
     for note in notes:
-        by_instance[note.key].append(note)
+        if note.what in ("start", "end"):
+            by_instance[note.key].append(note)
     return by_instance
 
 
