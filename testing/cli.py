@@ -32,6 +32,7 @@ environment of the tests and of COMMAND:
                                       other-ca.pem, which does not
   FERROFLOW_TEST_PGBOUNCER            URL of a PgBouncer (transaction pooling) in front of that
                                       PostgreSQL, for a database name to be appended
+  PROPTEST_RNG_SEED                   seed of property tests: 1, unless it is set already
   Variables that would change what Airflow, Python or a database client does (AIRFLOW*, PYTHON*,
   PG*, MYSQL_*, MARIADB_* and their like) are removed.
 

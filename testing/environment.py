@@ -18,8 +18,13 @@ CLIENTS = ("AIRFLOW", "_AIRFLOW", "PG", "MYSQL_", "LIBMYSQL_", "MARIADB_")
 KEYRING = "PYTHON_KEYRING_BACKEND"
 
 
+# The same cases of property tests every time, so that a change is judged by what it changes.
+CHANCE = "PROPTEST_RNG_SEED"
+
+
 def for_tests(servers: Servers, venv_dir: Path) -> dict[str, str]:
     return for_clients() | {
+        CHANCE: os.environ.get(CHANCE, "1"),
         "FERROFLOW_TEST_VENV": str(venv_dir),
         "FERROFLOW_TEST_POSTGRES": servers.postgres.url,
         "FERROFLOW_TEST_POSTGRES_SOCKET_DIR": str(servers.postgres.directory),

@@ -24,10 +24,11 @@ fn next_and_previous_agree_on_civil_time() {
             return Ok(());
         };
         prop_assert!(previous <= start, "{previous} lies between {start} and its next match {next}");
-        prop_assert_eq!(cron.next(previous), Some(next));
+        // It may be more than 50 years from the one before to the one after: too far for a search.
+        let again = cron.next(previous);
+        prop_assert!(again == Some(next) || (again.is_none() && next.year() - previous.year() > 50));
         if let Some(previous) = cron.previous(start) {
             prop_assert!(previous < start);
-            // It may be more than 50 years from the one before to the one after.
             prop_assert!(cron.next(previous).is_none_or(|next| next >= start));
         }
         tally.checked();
