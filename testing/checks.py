@@ -20,8 +20,6 @@ COMMANDS = (
         (("cargo", "clippy", "--workspace", "--all-targets", *PINNED, "--", "-D", "warnings"),),
     ),
     ("ruff", ((RUFF, "check", "."), (RUFF, "format", "--check", "."))),
-    # One run is to tell all that is wrong: it takes long.
-    ("cargo test", (("cargo", "test", "--workspace", "--no-fail-fast", *PINNED),)),
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from testing import access, checks, environment, guard, install, lock, record, servers, venv
+from testing import access, cargo_tests, checks, environment, guard, install, lock, record, servers, venv
 from testing.progress import Failure, say, step
 
 DESCRIPTION = """\
@@ -130,6 +130,8 @@ def _test(run_dir: Path) -> int:
         for name, command in checks.COMMANDS:
             with step(name):
                 checks.run(command, env, venv_dir)
+        with step("cargo test"):
+            cargo_tests.run(checks.PINNED, env)
     say(f"./test: all passed in {time.monotonic() - started:.0f} s")
     return 0
 

@@ -118,15 +118,21 @@ def wait(process: subprocess.Popen) -> int:
     Without that, a daemon that a test started and ended would look alive to that test, as a
     zombie, until the end of the run.
     """
-    while process.poll() is None:
+    return wait_for_one([process]).returncode
+
+
+def wait_for_one(running: Sequence[subprocess.Popen]) -> subprocess.Popen:
+    """Waits, as `wait` does, for the first of several processes to end."""
+    pids = {process.pid for process in running}
+    while True:
+        for process in running:
+            if process.poll() is not None:
+                return process
         ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
-        if ended.si_pid == process.pid:
-            continue
         if ended.si_pid in _kept:
             _kept[ended.si_pid].poll()
-        else:
+        elif ended.si_pid not in pids:
             os.waitpid(ended.si_pid, 0)
-    return process.returncode
 
 
 def run_ticking(command: Sequence[str | Path], tick: Callable[[], None], **options) -> int:

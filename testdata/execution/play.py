@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -239,6 +240,8 @@ def _run_wave(number: int, wave: list[dict], expected: dict[str, int], processes
                 unfinished.append(run["dag_id"])
             except Exception as error:
                 refused[run["dag_id"]] = type(error).__name__
+                if run.get("refused") != type(error).__name__:
+                    raise
         left = len(waiting) + len(unfinished) + _missing(expected)
         if left != shown:
             shown = left
@@ -266,11 +269,24 @@ def _missing(expected: dict[str, int]) -> int:
 
 def _make(run: dict) -> None:
     if "backfill" in run:
-        _backfill(run["dag_id"], *map(datetime.fromisoformat, run["backfill"]))
+        _unless_locked(lambda: _backfill(run["dag_id"], *map(datetime.fromisoformat, run["backfill"])))
     elif "clear" in run:
         _clear(run["dag_id"])
     else:
         _trigger(run)
+
+
+def _unless_locked(make: Callable[[], None]) -> None:
+    """On SQLite what reads before it writes fails if the scheduler has written in between."""
+    from sqlalchemy.exc import OperationalError
+
+    while True:
+        try:
+            return make()
+        except OperationalError as error:
+            if "database is locked" not in str(error):
+                raise
+            time.sleep(0.2)
 
 
 def _backfill(dag_id: str, first: datetime, last: datetime) -> None:
