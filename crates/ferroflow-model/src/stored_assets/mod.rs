@@ -16,7 +16,7 @@ mod used;
 mod watchers;
 
 pub use activation::{Activation, WaitingAsset, activation};
-pub use expression::expression;
+pub use expression::{condition_of, expression};
 pub use references::{Access, Reference, ReferenceChanges, reference_changes, references};
 pub use rows::{
     AliasDifference, AssetDifference, StoredAlias, StoredAsset, alias_difference, asset_difference,

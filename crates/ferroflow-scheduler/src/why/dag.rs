@@ -6,6 +6,7 @@ use ferroflow_db::dag::Dag as DagRow;
 use ferroflow_db::{Error as DbError, Tx, asset_trigger, import_error};
 use ferroflow_model::asset::AssetCondition;
 use ferroflow_model::runs::assets::{AssetKey, missing};
+use ferroflow_model::stored_assets::condition_of;
 use ferroflow_model::why::{ActiveRun, DagSituation, Holder, ImportFailure, Schedule};
 
 use super::surroundings::Surroundings;
@@ -25,6 +26,8 @@ pub(super) async fn situation<'a>(
         Err(error) => (None, Some(error.to_string())),
     };
     let condition = definition.as_ref().and_then(|definition| definition.dag().timetable.assets());
+    // Of a timetable of somebody's own, Python has told it when the DAG was stored.
+    let told = row.asset_expression.as_ref().and_then(|shown| condition_of(&shown.value().ok()?));
     Ok(DagSituation {
         dag_id: &row.dag_id,
         is_paused: row.is_paused,
@@ -33,7 +36,7 @@ pub(super) async fn situation<'a>(
         no_definition,
         max_active_runs: row.max_active_runs,
         active,
-        schedule: match (row.next_dagrun_create_after, condition) {
+        schedule: match (row.next_dagrun_create_after, condition.or(told.as_ref())) {
             (Some(at), _) => Schedule::At(at),
             (None, Some(condition)) => of_assets(tx, row, condition).await?,
             (None, None) if row.timetable_periodic => Schedule::Over,

@@ -99,4 +99,17 @@ async fn assets_that_are_waited_for(server: Server) {
     let reasons = place.reasons(&["waits"]).await;
     assert_eq!(reasons[0], one);
     assert!(reasons[1].starts_with("  asset \"one\" at \"one\" changed"), "{reasons:?}");
+
+    // What a timetable of somebody's own waits for, only the row of the DAG tells.
+    let own = json!({"__type": "my_plugin.Either", "__var": {}});
+    let shown = |name: &str| json!({"asset": {"uri": name, "name": name, "group": "asset", "id": 1}});
+    let either = json!({"any": [shown("one"), shown("two")]});
+    place
+        .dag("asks", &Sketch::of("a").setting("timetable", own), |row| {
+            row.asset_expression = Some(either.into());
+        })
+        .await;
+    let any = "any of (asset \"one\" at \"one\", asset \"two\" at \"two\")";
+    let none = format!("assets: 0 of 2 assets have changed; it waits for {any}");
+    assert_eq!(place.reasons(&["asks"]).await, [none]);
 }
