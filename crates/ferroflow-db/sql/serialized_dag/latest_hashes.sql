@@ -1,10 +1,12 @@
+-- The newest version may have none. By the index of each DAG's versions: there may be thousands of them.
 SELECT document.dag_id, document.dag_version_id, document.dag_hash
-FROM serialized_dag AS document
-JOIN dag_version AS version ON version.id = document.dag_version_id
-WHERE version.dag_id IN ({in})
-    AND version.version_number = (
-        SELECT MAX(stored.version_number)
-        FROM dag_version AS stored
-        JOIN serialized_dag AS with_document ON with_document.dag_version_id = stored.id
-        WHERE stored.dag_id = version.dag_id
-    )
+FROM dag
+JOIN serialized_dag AS document ON document.dag_version_id = (
+    SELECT version.id
+    FROM dag_version AS version
+    JOIN serialized_dag AS stored ON stored.dag_version_id = version.id
+    WHERE version.dag_id = dag.dag_id
+    ORDER BY version.version_number DESC
+    LIMIT 1
+)
+WHERE dag.dag_id IN ({in})

@@ -3,7 +3,7 @@
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Row as _};
 
-use super::promptness::send_at_once;
+use super::promptness::be_prompt;
 use super::{
     ConnectError, FIRST_ANSWER, Options, assemble, file, mode, no_answer_within, pool_options, unreachable,
     warn_of_unused, words,
@@ -39,7 +39,7 @@ pub(super) async fn connect(url: &DatabaseUrl, options: &Options) -> Result<Db, 
     let (dialect, server) = first_answer(&connect_options).await?;
     let port = connect_options.get_port();
     let pool = pool_options::<sqlx::MySql>(options).after_connect(move |connection, _| {
-        send_at_once(port);
+        be_prompt(port);
         Box::pin(async move {
             // The official components ask for the same: with REPEATABLE READ a transaction that waited for a
             // lock would still see what was there before.

@@ -7,7 +7,7 @@ use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
-use super::promptness::send_at_once;
+use super::promptness::be_prompt;
 use super::{
     ConnectError, FIRST_ANSWER, Options, assemble, file, mode, no_answer_within, number, pool_options,
     unreachable, warn_of_unused, words,
@@ -44,7 +44,7 @@ pub(super) async fn connect(url: &DatabaseUrl, options: &Options) -> Result<Db, 
     let (server, default_path) = first_answer(&connect_options, url).await?;
     let port = connect_options.get_port();
     let pool = pool_options::<sqlx::Postgres>(options).after_connect(move |_, _| {
-        send_at_once(port);
+        be_prompt(port);
         Box::pin(async { Ok(()) })
     });
     let pool = Pool::Postgres(pool.connect_lazy_with(connect_options));

@@ -1,22 +1,38 @@
-//! Messages to a server leave at once.
+//! Messages to a server leave at once, and whether it is gone is known within a minute.
 //!
 //! By TCP's default, the end of a message waits until its beginning is acknowledged, and the other side delays that by
 //! 40 ms. With TLS every message of more than 16 KiB is sent in parts, and waits. The drivers of official Airflow turn
-//! this off (`TCP_NODELAY`). Ours does not, and shows nobody its socket: it is found among those of this process.
+//! this off (`TCP_NODELAY`). And whoever waits for an answer of a host that has lost its power, or whose packets a
+//! firewall has begun to drop, waits for hours: nobody asks whether it is still there. Our driver cares for neither, and
+//! shows nobody its socket: it is found among those of this process.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{getpeername, sockopt};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
-/// Has every connection of this process to a port send at once what it is given. Where the kernel refuses, it is only
-/// slower.
-pub(super) fn send_at_once(port: u16) {
+/// After so long without a word the other side is asked whether it is there, so often, and then it is given up.
+const SILENCE: Duration = Duration::from_secs(20);
+const BETWEEN_QUESTIONS: Duration = Duration::from_secs(10);
+const QUESTIONS: u32 = 3;
+
+/// What was sent and not acknowledged for so long is given up, with its connection.
+const UNHEARD_MILLISECONDS: u32 = 60_000;
+
+/// Has every connection of this process to a port send at once what it is given, and notice that nobody answers. Where
+/// the kernel refuses, it is only slower.
+pub(super) fn be_prompt(port: u16) {
     if let Err(error) = each_socket(|socket| {
         if leads_to(port, socket) {
             sockopt::set_tcp_nodelay(socket, true)?;
+            sockopt::set_socket_keepalive(socket, true)?;
+            sockopt::set_tcp_keepidle(socket, SILENCE)?;
+            sockopt::set_tcp_keepintvl(socket, BETWEEN_QUESTIONS)?;
+            sockopt::set_tcp_keepcnt(socket, QUESTIONS)?;
+            sockopt::set_tcp_user_timeout(socket, UNHEARD_MILLISECONDS)?;
         }
         Ok(())
     }) {
@@ -63,8 +79,12 @@ mod tests {
         let connect = |to: &TcpListener| TcpStream::connect(to.local_addr().unwrap()).unwrap();
         let (first, second, third) = (connect(&wanted), connect(&wanted), connect(&other));
         assert!(!first.nodelay().unwrap(), "the system's default has changed");
-        send_at_once(wanted.local_addr().unwrap().port());
-        assert!(first.nodelay().unwrap() && second.nodelay().unwrap());
-        assert!(!third.nodelay().unwrap());
+        be_prompt(wanted.local_addr().unwrap().port());
+        for stream in [&first, &second] {
+            assert!(stream.nodelay().unwrap());
+            assert!(sockopt::socket_keepalive(stream).unwrap());
+            assert_eq!(sockopt::tcp_keepidle(stream).unwrap(), SILENCE);
+        }
+        assert!(!third.nodelay().unwrap() && !sockopt::socket_keepalive(&third).unwrap());
     }
 }

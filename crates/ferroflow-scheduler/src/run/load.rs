@@ -292,8 +292,14 @@ pub(super) async fn past(tx: &mut Tx, dag: &Dag, run: &DagRun) -> Result<Option<
         return Ok(None);
     };
     let counts = run_facts::past(tx, &run.dag_id, &earlier.run_id).await?;
-    let names: Vec<&str> = asking.iter().map(|(_, name)| *name).collect();
-    let before = run_facts::were_there_before(tx, &run.dag_id, date, &names).await?;
+    // Who is in that run was there before. All others are looked for in all of the history, and are few.
+    let is_there = |name: &str| counts.get(name).is_some_and(|counts| counts.instances > 0);
+    let absent: Vec<&str> = asking.iter().map(|(_, name)| *name).filter(|name| !is_there(name)).collect();
+    let before = if absent.is_empty() {
+        Vec::new()
+    } else {
+        run_facts::were_there_before(tx, &run.dag_id, date, &absent).await?
+    };
     let mut tasks = vec![PastTask::default(); dag.tasks().len()];
     for (index, task) in dag.indexed_tasks() {
         let past = &mut tasks[index.position()];
@@ -301,7 +307,8 @@ pub(super) async fn past(tx: &mut Tx, dag: &Dag, run: &DagRun) -> Result<Option<
             past.instances = u32::try_from(counts.instances).unwrap_or(u32::MAX);
             past.unsuccessful = u32::try_from(counts.unsuccessful).unwrap_or(u32::MAX);
         }
-        past.was_there_before = before.iter().any(|name| **name == *task.task_id);
+        past.was_there_before = task.is(Flag::DependsOnPast)
+            && (past.instances > 0 || before.iter().any(|name| **name == *task.task_id));
     }
     Ok(Some(Past { logical_date: earlier.logical_date, tasks }))
 }
