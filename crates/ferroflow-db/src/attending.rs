@@ -67,13 +67,28 @@ pub async fn unattended(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<ClaimedRun>, Error> {
-    let binds =
-        binds![now, false, false, peers.executor_class, peers.heartbeat_since, peers.examined_since, limit];
+    let PeersAlive { executor_class, heartbeat_since, examined_since } = peers;
+    let binds = binds![
+        now,
+        false,
+        false,
+        executor_class,
+        heartbeat_since,
+        examined_since,
+        executor_class,
+        heartbeat_since,
+        limit
+    ];
     let rows = tx.fetch_all(sql!("dag_run/unattended"), binds).await?;
     let run = |row: &Row| {
         Ok(ClaimedRun { id: row.get("id")?, dag_id: row.get("dag_id")?, run_id: row.get("run_id")? })
     };
     rows.iter().map(run).collect()
+}
+
+/// Leaves all runs of a scheduler to whoever finds them.
+pub async fn let_go(tx: &mut Tx, job_id: i64) -> Result<u64, Error> {
+    tx.execute(sql!("dag_run/let_go"), binds![job_id]).await
 }
 
 /// How these runs stand.

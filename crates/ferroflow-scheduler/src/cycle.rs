@@ -128,7 +128,10 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 Step::CreateRuns
             }
             Step::CreateRuns => {
-                if self.wants.create || self.wants.create_at.is_some_and(|at| at <= now) {
+                let is_due = self.wants.create_at.is_some_and(|at| at <= now);
+                // It may be that a run has waited for this time to start.
+                self.wants.start |= is_due;
+                if self.wants.create || is_due {
                     report.created = self.create_runs(now).await?;
                 }
                 Step::StartRuns

@@ -1,6 +1,6 @@
 //! The DAGs that were read: each version once, as long as it is used.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ferroflow_db::dag_run::DagRun;
@@ -76,21 +76,25 @@ impl Definitions {
         Ok(definition)
     }
 
-    /// Looks whether any of these DAGs has changed since it was read. Answers those.
+    /// Looks whether any of these DAGs has changed since it was read, in one of its versions if there are several. Answers
+    /// those.
     pub async fn changed(
         &self,
         tx: &mut Tx,
-        read: &HashMap<&str, &Definition>,
-    ) -> Result<Vec<String>, ferroflow_db::Error> {
-        let dag_ids: Vec<&str> = read.keys().copied().collect();
+        read: &[(&str, &Definition)],
+    ) -> Result<BTreeSet<String>, ferroflow_db::Error> {
+        let dag_ids: BTreeSet<&str> = read.iter().map(|(dag_id, _)| *dag_id).collect();
+        let dag_ids: Vec<&str> = dag_ids.into_iter().collect();
         let stored = serialized_dag::latest_hashes(tx, &dag_ids).await?;
-        let mut changed = Vec::new();
-        for (dag_id, (version, hash)) in stored {
-            let is_same = |known: &&Definition| known.version.id == version && known.hash == hash;
-            if !read.get(&*dag_id).is_some_and(is_same) {
-                self.has_changed(&dag_id);
-                changed.push(dag_id);
-            }
+        let is_same = |dag_id: &str, known: &Definition| {
+            stored
+                .get(dag_id)
+                .is_none_or(|(version, hash)| known.version.id == *version && known.hash == *hash)
+        };
+        let changed = read.iter().filter(|(dag_id, known)| !is_same(dag_id, known));
+        let changed: BTreeSet<String> = changed.map(|(dag_id, _)| (*dag_id).to_owned()).collect();
+        for dag_id in &changed {
+            self.has_changed(dag_id);
         }
         Ok(changed)
     }

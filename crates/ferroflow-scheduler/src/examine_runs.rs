@@ -42,6 +42,8 @@ enum Fate {
     Ended(RunVerdict),
     /// It is not ours to look after: it is gone, does not run, or somebody else does.
     NotOurs,
+    /// Its DAG has changed, and somebody else has its row: until it has the new tasks, nothing can be said of it.
+    InOtherHands,
     /// It could not be looked at: why.
     SetAside(String),
 }
@@ -97,6 +99,7 @@ impl ExaminedRuns {
                 self.ended.push((key, verdict));
             }
             Fate::NotOurs => attended.leave(&key),
+            Fate::InOtherHands => attended.put_off(key, entry, now),
             Fate::SetAside(reason) => {
                 tracing::warn!(dag_id = key.dag_id, run_id = key.run_id, reason, "a run is set aside");
                 self.set_aside.push((key.clone(), reason));
@@ -113,8 +116,8 @@ async fn examine(
     peers: &HashSet<i64>,
     now: Timestamp,
 ) -> Result<Fate, Error> {
-    if !bring_up_to_date(cx, key, entry, now).await? {
-        return Ok(Fate::NotOurs);
+    if let Some(fate) = bring_up_to_date(cx, key, entry, now).await? {
+        return Ok(fate);
     }
     let Some(run) = entry.run.as_deref_mut() else { return Ok(Fate::NotOurs) };
     let when_ready = if entry.is_held { WhenReady::Leave } else { WhenReady::Schedule };
@@ -141,34 +144,38 @@ fn after_a_stale_step(run: &ActiveRun, peers: &HashSet<i64>, scheduled: Vec<Seen
     if run.row.state != RunState::Running || is_of_peer { Fate::NotOurs } else { Fate::GoesOn(scheduled) }
 }
 
-/// Reads what is to be read. False if the run does not run.
+/// Reads what is to be read. Answers what becomes of a run that cannot be examined.
 async fn bring_up_to_date(
     cx: &Context,
     key: &RunKey,
     entry: &mut Entry,
     now: Timestamp,
-) -> Result<bool, Error> {
-    let (has_dag_changed, has_past_changed) =
+) -> Result<Option<Fate>, Error> {
+    let (mut has_dag_changed, has_past_changed) =
         (std::mem::take(&mut entry.has_dag_changed), std::mem::take(&mut entry.has_past_changed));
     let changed: Vec<_> = std::mem::take(&mut entry.changed).into_iter().collect();
-    let Some(run) = entry.run.as_deref_mut() else {
+    let run = if let Some(run) = &mut entry.run {
+        if !has_dag_changed {
+            run.refresh(&cx.db, &cx.driver, &changed, now).await?;
+        }
+        run
+    } else {
         let (dag_id, run_id) = (&key.dag_id, &key.run_id);
         let run = ActiveRun::load_with(&cx.db, &cx.driver, &cx.definitions, dag_id, run_id, now).await?;
-        let is_running = run.row.state == RunState::Running;
-        entry.run = Some(Box::new(run));
-        return Ok(is_running);
+        has_dag_changed = run.row.state == RunState::Running && run.is_behind_its_dag();
+        entry.run.insert(Box::new(run))
     };
     if has_dag_changed {
         let dag_id = key.dag_id.as_str();
         let newest = cx.db.read(|tx| {
             async move { Error::split(cx.definitions.newest(tx, dag_id, now).await) }.scope_boxed()
         });
-        run.go_on_with(&cx.db, &cx.driver, newest.await??, now).await?;
-    } else {
-        run.refresh(&cx.db, &cx.driver, &changed, now).await?;
+        if !run.go_on_with(&cx.db, &cx.driver, newest.await??, now).await? {
+            return Ok(Some(Fate::InOtherHands));
+        }
     }
     if has_past_changed {
         run.refresh_past(&cx.db).await?;
     }
-    Ok(run.row.state == RunState::Running)
+    Ok((run.row.state != RunState::Running).then_some(Fate::NotOurs))
 }

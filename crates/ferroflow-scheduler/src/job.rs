@@ -2,7 +2,7 @@
 
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::news::{self, News};
-use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx};
+use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, attending};
 use ferroflow_execution::Host;
 use ferroflow_model::state::JobState;
 use ferroflow_telemetry::metrics::scheduling;
@@ -32,6 +32,18 @@ pub async fn beat(db: &Db, id: i64, now: Timestamp) -> Result<bool, Error> {
         Err(_) => scheduling::job_heartbeat_failed(),
     }
     beaten
+}
+
+/// Leaves its runs to its peers, who look after them at once: this scheduler only waits for tasks to end.
+pub async fn retire(db: &Db, id: i64) -> Result<(), Error> {
+    let let_go = db.transact(|tx| {
+        async move {
+            attending::let_go(tx, id).await?;
+            news::tell(tx, News::Schedulers).await
+        }
+        .scope_boxed()
+    });
+    let_go.await
 }
 
 /// Notes how the scheduler has ended. Its peers look after what it had at once.

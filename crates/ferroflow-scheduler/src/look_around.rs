@@ -58,7 +58,7 @@ struct Found {
     unattended: Vec<ClaimedRun>,
     states: Vec<AttendedRun>,
     changed: Vec<(i64, InstanceRow)>,
-    changed_dags: Vec<String>,
+    changed_dags: BTreeSet<String>,
 }
 
 /// Looks around, and has the attended runs know of it.
@@ -148,7 +148,7 @@ async fn gather(
     cx: &Context,
     tx: &mut Tx,
     ids: &[i64],
-    definitions: &HashMap<&str, &Definition>,
+    definitions: &[(&str, &Definition)],
     since: Timestamp,
     now: Timestamp,
 ) -> Result<Found, DbError> {
@@ -168,10 +168,14 @@ async fn gather(
     })
 }
 
-/// The DAGs that runs follow as they change.
-fn untied_definitions(attended: &Attended) -> HashMap<&str, &Definition> {
+/// The DAGs that runs follow as they change, each version of them that some run goes by.
+fn untied_definitions(attended: &Attended) -> Vec<(&str, &Definition)> {
     let untied = attended.read().filter(|(_, run)| Definition::version_of_run(&run.row).is_none());
-    untied.map(|(key, run)| (key.dag_id.as_str(), &*run.definition)).collect()
+    let mut all: Vec<(&str, &Definition)> =
+        untied.map(|(key, run)| (key.dag_id.as_str(), &*run.definition)).collect();
+    // Runs of one DAG stand together, and nearly always share it.
+    all.dedup_by(|(_, one), (_, other)| std::ptr::eq(*one, *other));
+    all
 }
 
 #[cfg(test)]

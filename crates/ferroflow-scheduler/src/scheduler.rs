@@ -25,7 +25,7 @@ use crate::look_around::Surroundings;
 use crate::metrics::Told;
 use crate::queue_tasks::TaskQueue;
 use crate::standing::Standing;
-use crate::{Context, LogPaths};
+use crate::{Context, LogPaths, job};
 
 /// After a failed cycle the next one waits so long, and twice as long every time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -163,8 +163,13 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         }
     }
 
-    /// Lets what runs come to its end, unless it is to hurry. Nothing new begins.
+    /// Lets what runs come to its end, unless it is to hurry. Nothing new begins here; in its runs others go on.
     pub async fn drain(&mut self, hurry: &CancellationToken) {
+        if !self.is_idle()
+            && let Err(error) = job::retire(&self.cx.db, self.cx.job_id).await
+        {
+            tracing::warn!("the runs wait until this scheduler has ended: {}", chain(&error));
+        }
         while !self.is_idle() {
             tokio::select! {
                 () = hurry.cancelled() => return,

@@ -34,7 +34,7 @@ async fn runs_of_living_peers_are_theirs(server: Server) {
     let database = TestDb::migrated(server).await;
     let db = database.connect().await;
     let runs = &add_running_runs(&db, 6).await;
-    let (peers, unattended) = db
+    let (peers, unattended, alive) = db
         .transact(|tx| {
             async move {
                 let alive = job::insert(tx, &scheduler(Some("ours")), NOW).await?;
@@ -50,7 +50,7 @@ async fn runs_of_living_peers_are_theirs(server: Server) {
                 let peers = attending::living_peers(tx, "SchedulerJob", PEERS).await?;
                 assert_eq!(peers, [alive]);
                 let later = NOW + 1.hour();
-                Ok((peers, attending::unattended(tx, PEERS, later, 10).await?))
+                Ok((peers, attending::unattended(tx, PEERS, later, 10).await?, alive))
             }
             .scope_boxed()
         })
@@ -58,10 +58,19 @@ async fn runs_of_living_peers_are_theirs(server: Server) {
         .unwrap();
     assert_eq!(peers.len(), 1);
     let mut unattended: Vec<i64> = unattended.iter().map(|run| run.id).collect();
-    // That which was never looked at comes first, then that which was not for the longest time.
-    assert_eq!(unattended[..2], [runs[5], runs[4]]);
+    // That which was never looked at comes first, and last those of the living, however long nobody looked at them.
+    assert_eq!((unattended[0], unattended[4]), (runs[5], runs[4]));
     unattended.sort_unstable();
     assert_eq!(unattended, runs[1..]);
+
+    let left = db.transact(|tx| {
+        async move {
+            assert_eq!(attending::let_go(tx, alive).await?, 2);
+            attending::unattended(tx, PEERS, NOW + 1.hour(), 10).await
+        }
+        .scope_boxed()
+    });
+    assert_eq!(left.await.unwrap().len(), runs.len(), "those of the one that lives are nobody's now");
 }
 
 async fn a_run_that_somebody_has_locked_is_not_waited_for(server: Server) {

@@ -37,10 +37,12 @@ pub async fn orphans(cx: &Context, now: Timestamp, executors: &impl Executors) -
     let mut report = Orphans::default();
     let mut after = Uuid::nil();
     loop {
-        let found =
+        let mut found =
             cx.db.read(|tx| async move { orphans::find(tx, after, BATCH).await }.scope_boxed()).await?;
         let Some(last) = found.last() else { return Ok(report) };
         after = last.id;
+        // After standing still for long, this scheduler is taken for dead until its next heartbeat.
+        found.retain(|one| one.queued_by_job_id != Some(cx.job_id));
         look_after(cx, now, executors, &found, &mut report).await?;
     }
 }

@@ -31,35 +31,58 @@ struct Structure {
     reshaped: Vec<(Uuid, Shape)>,
 }
 
+/// What became of that.
+enum Change {
+    Made,
+    MadeByOther,
+    /// Somebody else has the run's row, or it does not run.
+    Locked,
+}
+
 impl ActiveRun {
+    /// Whether it goes on with a DAG that has changed since anything was last written of it: while nobody had it in
+    /// mind, it may be, or somebody has not finished.
+    pub(crate) fn is_behind_its_dag(&self) -> bool {
+        Definition::version_of_run(&self.row).is_none() && !self.has_its_version()
+    }
+
+    fn has_its_version(&self) -> bool {
+        self.rows.values().any(|row| row.version == Some(self.definition.version.id))
+    }
+
     /// Goes on with another version of the DAG: instances come, go, and come back with their tasks. A run that is tied
-    /// to a version of its bundle never changes. The run is read anew.
+    /// to a version of its bundle never changes. The run is read anew. False if somebody else has it at the moment, so
+    /// that nothing could be changed.
     pub async fn go_on_with(
         &mut self,
         db: &Db,
         driver: &Driver,
         definition: Arc<Definition>,
         now: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         self.definition = definition;
         self.reload(db, driver, now).await?;
-        let version = self.definition.version.id;
-        if self.rows.values().any(|row| row.version == Some(version)) {
-            return Ok(());
+        if self.has_its_version() {
+            return Ok(true);
         }
         let changes = reconcile(&self.model, self.row.run_type);
         let structure = &self.structure(driver, changes, now).await?;
         let run = &*self;
         let written =
             db.transact(|tx| async move { run.change_structure(tx, structure, now).await }.scope_boxed());
-        match written.await {
-            Ok(true) => self.measure_change(structure),
-            Ok(false) => {}
+        let is_done = match written.await {
+            Ok(Change::Made) => {
+                self.measure_change(structure);
+                true
+            }
+            Ok(Change::MadeByOther) => true,
+            Ok(Change::Locked) => false,
             // Somebody did the same. Nothing was written.
-            Err(error) if error.is_about_data() => {}
+            Err(error) if error.is_about_data() => true,
             Err(error) => return Err(error.into()),
-        }
-        self.reload(db, driver, now).await
+        };
+        self.reload(db, driver, now).await?;
+        Ok(is_done)
     }
 
     /// What is to be written. A hook has its say about every instance, as with official schedulers.
@@ -77,20 +100,21 @@ impl ActiveRun {
         Ok(Structure { changes, created, reshaped })
     }
 
-    /// Writes the changes. False if somebody did, or is at it.
+    /// Writes the changes, unless somebody did, or is at it.
     async fn change_structure(
         &self,
         tx: &mut Tx,
         structure: &Structure,
         now: Timestamp,
-    ) -> Result<bool, DbError> {
+    ) -> Result<Change, DbError> {
         let Structure { changes, created, reshaped } = structure;
         let (dag_id, run_id) = (self.row.dag_id.as_str(), self.row.run_id.as_str());
         let version = self.definition.version.id;
-        if attending::lock(tx, self.row.id).await?.is_none()
-            || dag_change::was_tried(tx, dag_id, run_id, version).await?
-        {
-            return Ok(false);
+        if attending::lock(tx, self.row.id).await?.is_none() {
+            return Ok(Change::Locked);
+        }
+        if dag_change::was_tried(tx, dag_id, run_id, version).await? {
+            return Ok(Change::MadeByOther);
         }
         dag_change::set_version(tx, dag_id, run_id, version, now).await?;
         let back: Vec<Uuid> = self.ids_going_to(changes, None).map(|(id, _)| id).collect();
@@ -104,7 +128,7 @@ impl ActiveRun {
             reshape(tx, *id, shape, now).await?;
         }
         task_instance::insert_many(tx, created).await?;
-        Ok(true)
+        Ok(Change::Made)
     }
 
     fn measure_change(&self, structure: &Structure) {

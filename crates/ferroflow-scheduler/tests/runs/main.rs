@@ -15,6 +15,7 @@ mod seed;
 #[expect(dead_code, reason = "the other tests use the rest of it")]
 mod sketch;
 mod starting;
+mod versions;
 
 /// Instantiates each test for each database.
 macro_rules! on_every_database {

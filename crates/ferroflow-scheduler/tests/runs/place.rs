@@ -154,6 +154,15 @@ impl Place {
         stored.await.unwrap();
     }
 
+    /// Stores another version of a DAG, whose document is yet to come.
+    pub(crate) async fn store_version_without_document(&self, dag_id: &str) {
+        let version = &new_version(dag_id);
+        let stored = self.db.transact(|tx| {
+            async move { dag_version::insert(tx, version, at("2024-01-01")).await }.scope_boxed()
+        });
+        stored.await.unwrap();
+    }
+
     /// A scheduler, which knows nothing yet.
     pub(crate) async fn scheduler(&self) -> Context {
         self.scheduler_with(&[]).await
@@ -245,13 +254,7 @@ async fn store_version(
     text: String,
 ) -> Result<(), ferroflow_db::Error> {
     let now = at("2024-01-01");
-    let version = NewDagVersion {
-        dag_id: dag_id.to_owned(),
-        bundle_name: Some("dags-folder".to_owned()),
-        bundle_version: None,
-        version_data: None,
-    };
-    let dag_version_id = dag_version::insert(tx, &version, now).await?;
+    let dag_version_id = dag_version::insert(tx, &new_version(dag_id), now).await?;
     let serialized = NewSerializedDag {
         dag_id: dag_id.to_owned(),
         dag_version_id,
@@ -260,6 +263,15 @@ async fn store_version(
     };
     serialized_dag::insert(tx, &serialized, false, now).await?;
     Ok(())
+}
+
+fn new_version(dag_id: &str) -> NewDagVersion {
+    NewDagVersion {
+        dag_id: dag_id.to_owned(),
+        bundle_name: Some("dags-folder".to_owned()),
+        bundle_version: None,
+        version_data: None,
+    }
 }
 
 /// Passes until nothing more is due, one right after the other.

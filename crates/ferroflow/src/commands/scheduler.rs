@@ -272,8 +272,13 @@ fn executors(
 async fn beat(db: Db, job_id: i64, interval: Duration) {
     loop {
         tokio::time::sleep(interval).await;
-        if let Err(error) = job::beat(&db, job_id, clock::now()).await {
-            tracing::warn!("the scheduler's heartbeat is missing: {}", chain(&error));
+        match job::beat(&db, job_id, clock::now()).await {
+            Ok(true) => {}
+            Ok(false) => tracing::error!(
+                job_id,
+                "the scheduler's row in the table job is gone: others take its tasks for lost; start it anew"
+            ),
+            Err(error) => tracing::warn!("the scheduler's heartbeat is missing: {}", chain(&error)),
         }
     }
 }

@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod alone;
+mod changed;
 mod chaos;
+mod ending;
 mod executor_work;
 mod guide;
 mod health;

@@ -23,6 +23,11 @@ from airflow.sdk import DAG, Asset, get_current_context, task
 NOTES = {notes}
 
 
+def wait_for(name):
+    while not os.path.exists(f'{NOTES}.{name}'):
+        time.sleep(0.05)
+
+
 def note(what):
     ti = get_current_context()['ti']
     line = f'{ti.dag_id} {ti.task_id} {ti.map_index} {ti.try_number} {what}\\n'
@@ -44,10 +49,20 @@ pub(crate) async fn scene_with(server: Server, dags: &str, settings: &[(&str, &s
         .with("AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC", "1")
         .with("AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD", "5");
     let place = settings.iter().fold(place, |place, (variable, value)| place.with(variable, value));
+    store(&place, dags);
+    place
+}
+
+/// Stores the DAG files, in the place of those that are there.
+pub(crate) fn store(place: &Place, dags: &str) {
     let notes = format!("'{}'", place.root().join("notes").display());
     place.write("dags.py", format!("{}{dags}", BEGINNING.replace("{notes}", &notes)));
     place.process_once(FERROFLOW);
-    place
+}
+
+/// Lets the tasks go on that wait for a name.
+pub(crate) fn let_go(place: &Place, name: &str) {
+    std::fs::write(place.root().join(format!("notes.{name}")), "").unwrap();
 }
 
 /// How often each try was noted to begin and to end: `dag task map_index try_number`.

@@ -1,0 +1,76 @@
+//! A scheduler that is told to end: what runs comes to its end, and others take over all the rest at once.
+
+use ferroflow_testkit::Server;
+use ferroflow_testkit::dag_processing::wait_until;
+
+use crate::FERROFLOW;
+use crate::scene::{let_go, notes, scene, wait_for_runs};
+
+const DAGS: &str = "
+with DAG('waits', schedule='@once', start_date=datetime(2024, 1, 1)):
+
+    @task
+    def long():
+        note('begins')
+        wait_for('long')
+        note('ends')
+
+    @task
+    def short():
+        note('begins')
+        wait_for('short')
+        note('ends')
+
+    @task
+    def after():
+        note('begins')
+        note('ends')
+
+    long()
+    short() >> after()
+";
+
+async fn its_runs_go_on_with_another(server: Server) {
+    let place = scene(server, DAGS).await;
+    let mut first = place.start(FERROFLOW, &["scheduler"]);
+    assert!(wait_until(90, || notes(&place).len() == 2), "{}", first.log());
+    let mut second = place.start(FERROFLOW, &["scheduler"]);
+    assert!(wait_until(60, || second.log().contains("scheduling")), "{}", second.log());
+    first.terminate();
+    assert!(wait_until(30, || first.log().contains("waiting for running tasks")), "{}", first.log());
+    let_go(&place, "short");
+    let has_followed = wait_until(45, || notes(&place).contains_key("waits after -1 1"));
+    assert!(has_followed, "{}\n{}", first.log(), second.log());
+    assert!(!first.has_ended(), "its other task runs");
+    let_go(&place, "long");
+    assert_eq!(first.wait_for_end(60), Some(0), "{}", first.log());
+    assert_eq!(wait_for_runs(&place, 1, 60).await, ["waits success"], "{}", second.log());
+    second.terminate();
+    assert_eq!(second.wait_for_end(30), Some(0), "{}", second.log());
+    let tries = notes(&place);
+    assert_eq!(tries.len(), 3);
+    assert!(tries.values().all(|counts| *counts == (1, 1)), "{tries:?}");
+}
+
+#[tokio::test]
+async fn its_runs_go_on_with_another_on_postgres() {
+    its_runs_go_on_with_another(Server::Postgres).await;
+}
+
+#[tokio::test]
+async fn its_runs_go_on_with_another_on_mariadb() {
+    its_runs_go_on_with_another(Server::MariaDb).await;
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_what_runs() {
+    let place = scene(Server::Sqlite, DAGS).await;
+    let mut scheduler = place.start(FERROFLOW, &["scheduler"]);
+    assert!(wait_until(90, || notes(&place).len() == 2), "{}", scheduler.log());
+    scheduler.terminate();
+    assert!(wait_until(30, || scheduler.log().contains("waiting for running tasks")), "{}", scheduler.log());
+    scheduler.terminate();
+    assert_eq!(scheduler.wait_for_end(60), Some(0), "{}", scheduler.log());
+    assert!(wait_until(20, || place.processes().is_empty()), "{:?}", place.processes());
+    assert!(notes(&place).values().all(|counts| *counts == (1, 0)), "neither came to its end");
+}
