@@ -259,7 +259,6 @@ const NOT_DONE: &[(&str, &str, &str, &str)] = &[
 
 /// Section, option, what is so instead.
 const NEEDLESS: &[(&str, &str, &str)] = &[
-    ("core", "hostname_callable", "rows name the host as the system does"),
     ("core", "mp_start_method", "ferroflow starts processes by a fork server of its own"),
     ("core", "mp_forkserver_preload", "ferroflow starts processes by a fork server of its own"),
     ("core", "killed_task_cleanup_time", "a task that is not wanted any more has 5 seconds to end"),

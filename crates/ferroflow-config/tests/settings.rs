@@ -236,7 +236,7 @@ fn variables_that_refer_to_themselves_are_an_error() {
 #[test]
 fn what_is_configured_without_effect_is_told_with_its_place() {
     let home = Home::new(
-        "[core]\nparallelism = 4\nhostname_callable = my.host\nparalelism = 8\n[logging]\nremote_logging = True\n\
+        "[core]\nparallelism = 4\nmp_start_method = spawn\nparalelism = 8\n[logging]\nremote_logging = True\n\
          [traces]\notel_on = False\n[api]\ninstance_name = ours\n[somebodys_provider]\nthing = 1\n",
     );
     let told = home.load(&[
@@ -259,7 +259,7 @@ fn what_is_configured_without_effect_is_told_with_its_place() {
         })
         .collect();
     let expected = [
-        "~/airflow.cfg:3 [core] hostname_callable: [core] hostname_callable: needless",
+        "~/airflow.cfg:3 [core] mp_start_method: [core] mp_start_method: needless",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS: [database] sql_alchemy_connect_args: not done",
         "~/airflow.cfg:6 [logging] remote_logging: [logging] remote_logging: not done",
         "~/airflow.cfg:10 [api] instance_name: [api] instance_name: other component",

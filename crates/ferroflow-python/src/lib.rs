@@ -13,6 +13,7 @@ mod error;
 pub mod extensions;
 pub mod frame;
 pub mod helper;
+pub mod host_name;
 pub mod interpreter;
 pub mod listeners;
 pub mod managed;

@@ -287,7 +287,8 @@ pub fn wait_until(seconds: u32, mut fact: impl FnMut() -> bool) -> bool {
     fact()
 }
 
-fn in_venv(name: &str) -> PathBuf {
+/// A program of the official Airflow's virtualenv.
+pub fn in_venv(name: &str) -> PathBuf {
     Path::new(&given("VENV")).join("bin").join(name)
 }
 

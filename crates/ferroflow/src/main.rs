@@ -4,6 +4,7 @@
 
 mod commands;
 mod daemon;
+mod host_name;
 mod output;
 mod serve_logs;
 mod session;

@@ -19,6 +19,8 @@ use ferroflow_telemetry::{LogForm, clock, start_logging};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::host_name;
+
 /// The configuration of this process, checked.
 pub(crate) struct Session {
     pub(crate) configuration: Configuration,
@@ -153,9 +155,16 @@ impl Session {
         &self.environment
     }
 
-    /// Where this process runs, and as whom.
+    /// Where this process runs, as the system calls it, and as whom.
     pub(crate) fn host(&self) -> Host {
         Host::of(&self.environment)
+    }
+
+    /// The same, under the name that rows have for it.
+    pub(crate) fn host_of_rows(&self) -> Result<Host> {
+        let function = &self.settings.core.hostname_callable;
+        let name = host_name::of(function, || Ok(self.interpreter()?.path.as_path()))?;
+        Ok(Host { name, ..self.host() })
     }
 
     /// A Python process of this command's own, to ask user code.
@@ -171,7 +180,7 @@ impl Session {
             settings: Arc::clone(&self.settings),
             fernet: Arc::clone(&self.fernet),
             python: self.interpreter()?.path.clone(),
-            host: self.host(),
+            host: self.host_of_rows()?,
         })
     }
 

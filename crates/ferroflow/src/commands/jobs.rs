@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use ferroflow_config::{Environment, Settings};
-use ferroflow_dagproc::Host;
 use ferroflow_db::job::{self, Job};
 use ferroflow_db::{Db, Error as DbError, ScopedFutureExt as _, schema};
 use ferroflow_telemetry::clock;
@@ -65,7 +64,7 @@ pub(crate) fn run(command: &JobsCommand, environment: &Environment, out: &mut dy
         bail!("--allow-multiple needs a --limit greater than 1, or 0 for all");
     }
     let session = Session::start_with(environment, args.verbose)?;
-    let hostname = if args.local { Some(Host::of(environment).name) } else { args.hostname.clone() };
+    let hostname = if args.local { Some(session.host_of_rows()?.name) } else { args.hostname.clone() };
     let asked = Asked {
         job_type: args.job_type.clone(),
         hostname,

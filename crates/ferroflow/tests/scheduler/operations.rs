@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::UdpSocket;
+use std::process::Command;
+use std::time::Duration;
 
+use ferroflow_db::testing;
 use ferroflow_testkit::Server;
-use ferroflow_testkit::dag_processing::{Place, Running, wait_until};
+use ferroflow_testkit::dag_processing::{Place, Running, in_venv, wait_until};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::FERROFLOW;
 use crate::http::get;
-use crate::scene::{free_port, notes, scene, scene_with, wait_for_runs};
+use crate::scene::{free_port, let_go, notes, scene, scene_with, wait_for_runs};
 
 /// One run, of two tasks.
 const ONE_RUN: &str = "
@@ -37,8 +40,7 @@ with DAG('waiting', schedule='@once', start_date=datetime(2024, 1, 1), catchup=T
     @task
     def held():
         note('begins')
-        while not os.path.exists(NOTES + '.go'):
-            time.sleep(0.05)
+        wait_for('go')
         note('ends')
 
     held()
@@ -46,10 +48,6 @@ with DAG('waiting', schedule='@once', start_date=datetime(2024, 1, 1), catchup=T
 
 fn signal(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
-}
-
-fn let_go(place: &Place) {
-    fs::write(place.root().join("notes.go"), "").unwrap();
 }
 
 fn end(mut scheduler: Running) {
@@ -159,7 +157,7 @@ async fn a_scheduler_tells_its_state_on_a_signal() {
     let named = ["dag_id", "task_id", "map_index", "try_number"].map(|name| task[name].clone());
     assert_eq!(json!(named), json!(["waiting", "held", -1, 1]));
     assert_eq!(find("state: a run").unwrap()["unfinished"], 1);
-    let_go(&place);
+    let_go(&place, "go");
     assert_eq!(wait_for_runs(&place, 1, 60).await, ["waiting success"]);
     end(scheduler);
 }
@@ -240,4 +238,44 @@ async fn a_daemon_is_found_by_its_pid_file_and_is_alone() {
     assert!(!fs::exists(pid_file).unwrap());
     assert!(told().contains("scheduling"), "{}", told());
     assert_eq!(fs::read_to_string(err).unwrap(), "");
+}
+
+/// Whose function says how this host is called.
+const OWN_NAME: &str = "def name():\n    print('of our own')\n    return 'host-of-our-own'\n";
+
+#[tokio::test]
+async fn rows_name_the_host_as_its_function_does() {
+    for (function, expected) in [
+        ("airflow.utils.net.getfqdn", None),
+        ("airflow.utils.net.get_host_ip_address", None),
+        ("socket.gethostname", None),
+        ("naming.name", Some("host-of-our-own")),
+    ] {
+        let place = Place::on(Server::Sqlite).await.with("AIRFLOW__CORE__HOSTNAME_CALLABLE", function);
+        fs::create_dir_all(place.root().join("home/config")).unwrap();
+        fs::write(place.root().join("home/config/naming.py"), OWN_NAME).unwrap();
+        let scheduler = place.start(FERROFLOW, &["scheduler"]);
+        let db = place.db().connect().await;
+        let names = "SELECT hostname AS answer FROM job WHERE job_type = 'SchedulerJob'";
+        let mut found = Vec::new();
+        for _ in 0..240 {
+            found = testing::texts(&db, names).await.unwrap();
+            if !found.is_empty() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+        db.close().await;
+        end(scheduler);
+        let expected = expected.map_or_else(|| name_in_python(function), str::to_owned);
+        assert_eq!(found, [expected], "{function}");
+    }
+}
+
+/// What Python calls this host.
+fn name_in_python(function: &str) -> String {
+    let (module, _) = function.rsplit_once('.').unwrap();
+    let text = format!("import {module}; print({function}())");
+    let asked = Command::new(in_venv("python")).args(["-c", &text]).output().unwrap();
+    String::from_utf8(asked.stdout).unwrap().trim().to_owned()
 }
