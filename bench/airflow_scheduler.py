@@ -36,12 +36,16 @@ from measuring import (
 )
 from scheduler_history import add_history
 from scheduler_shapes import Shape, many, shapes
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, TextClause, bindparam, create_engine, text
 
 Figures = dict[str, list[float]]
 
 # What is measured again when there is a history.
 FIRST = "chain"
+
+# What is over within so many seconds is measured so often.
+QUICK_SECONDS = 2
+QUICK_TURNS = 7
 
 
 def main(arguments: list[str]) -> None:
@@ -79,18 +83,14 @@ def _measure(name: str, command: list[str], place: Callable, options, figures: F
     all_shapes = shapes(options.quick)
     with _ready(all_shapes, place, str(AIRFLOW), command) as (process, ask):
         for shape in all_shapes:
-            for turn in range(options.repeat):
-                _say(f"{name}: {shape.title}, {turn + 1} of {options.repeat}")
-                _once(ask, shape, shape.name, process, figures)
+            _several(f"{name}: {shape.title}", ask, shape, shape.name, process, options, figures)
         time.sleep(3)
         figures.setdefault("memory", []).append(memory_mib(process.pid))
         if place is _postgres:
             _say(f"{name}: {options.history} finished runs are added")
             add_history(ask, options.history)
             shape = next(shape for shape in all_shapes if shape.name == FIRST)
-            for turn in range(options.repeat):
-                _say(f"{name}: {shape.title}, with them, {turn + 1} of {options.repeat}")
-                _once(ask, shape, "history", process, figures)
+            _several(f"{name}: {shape.title}, with them", ask, shape, "history", process, options, figures)
 
 
 def _measure_many(program: str, options, figures: Figures) -> None:
@@ -140,34 +140,55 @@ def _sqlite(home: Path) -> Iterator[str]:
     yield f"sqlite:///{home}/airflow.db"
 
 
+def _several(
+    title: str,
+    ask: Connection,
+    shape: Shape,
+    name: str,
+    process: subprocess.Popen,
+    options,
+    figures: Figures,
+) -> None:
+    """As often as asked for; what takes a fraction of a second more often, as that varies."""
+    seconds = figures.setdefault(name, [])
+    while len(seconds) < options.repeat or (len(seconds) < QUICK_TURNS and max(seconds) < QUICK_SECONDS):
+        _say(f"{title}, {len(seconds) + 1}")
+        _once(ask, shape, name, process, figures)
+
+
 def _once(ask: Connection, shape: Shape, name: str, process: subprocess.Popen, figures: Figures) -> None:
     """One measurement. Afterwards the runs are gone, and the DAGs are paused, as before."""
     cpu = cpu_seconds(process.pid)
-    which = {"pattern": f"{shape.name}@_%"}
+    which = {"dags": shape.dag_ids}
     # Before: whoever is told may be faster than the answer.
     began, clock = datetime.now(UTC), time.monotonic()
-    ask.execute(text("UPDATE dag SET is_paused = false WHERE dag_id LIKE :pattern ESCAPE '@'"), which)
-    runs = "FROM dag_run WHERE dag_id LIKE :pattern ESCAPE '@' AND run_type = 'scheduled'"
-    ended = text(f"SELECT count(*) {runs} AND end_date IS NOT NULL")
+    ask.execute(_of_dags("UPDATE dag SET is_paused = false WHERE dag_id IN :dags"), which)
+    # By an index: what is asked here costs the same with a history.
+    runs = "FROM dag_run WHERE dag_id IN :dags AND logical_date >= '2024-01-01 00:00:00'"
+    ended = _of_dags(f"SELECT count(*) {runs} AND end_date IS NOT NULL")
     wait_for(lambda: ask.execute(ended, which).scalar() == shape.dags, process, pause=0.02)
     # By this clock: the dates of rows are those of decisions, which others see a little later.
     seconds = time.monotonic() - clock
-    unsuccessful = ask.execute(text(f"SELECT count(*) {runs} AND state <> 'success'"), which).scalar()
+    unsuccessful = ask.execute(_of_dags(f"SELECT count(*) {runs} AND state <> 'success'"), which).scalar()
     if unsuccessful:
         raise GaveUp(f"{unsuccessful} runs of {shape.name} have failed", process)
-    created = ask.execute(text(f"SELECT max(created_at) {runs}"), which).scalar()
+    created = ask.execute(_of_dags(f"SELECT max(created_at) {runs}"), which).scalar()
     if isinstance(created, str):
         created = datetime.fromisoformat(created).replace(tzinfo=UTC)
     figures.setdefault(name, []).append(seconds)
     figures.setdefault(f"{name} created", []).append((created - began).total_seconds())
     figures.setdefault(f"{name} cpu", []).append(cpu_seconds(process.pid) - cpu)
-    ask.execute(text("UPDATE dag SET is_paused = true WHERE dag_id LIKE :pattern ESCAPE '@'"), which)
+    ask.execute(_of_dags("UPDATE dag SET is_paused = true WHERE dag_id IN :dags"), which)
     time.sleep(1)
-    ask.execute(text(f"DELETE {runs}"), which)
+    ask.execute(_of_dags(f"DELETE {runs}"), which)
     # What the next run is was worked out when this one was made: put back what was there.
     columns = ("", "_create_after", "_data_interval_start", "_data_interval_end")
     values = ", ".join(f"next_dagrun{column} = '2024-01-01 00:00:00'" for column in columns)
-    ask.execute(text(f"UPDATE dag SET {values} WHERE dag_id LIKE :pattern ESCAPE '@'"), which)
+    ask.execute(_of_dags(f"UPDATE dag SET {values} WHERE dag_id IN :dags"), which)
+
+
+def _of_dags(statement: str) -> TextClause:
+    return text(statement).bindparams(bindparam("dags", expanding=True))
 
 
 def _say(what: str) -> None:
@@ -177,7 +198,7 @@ def _say(what: str) -> None:
 def _print(options, figures: dict[str, Figures]) -> None:
     columns = [side for name, side in figures.items() if name != "memory"]
     names = "".join(f"{name:>16}" for name in figures if name != "memory")
-    print(f"{'median of ' + str(options.repeat):<44}{names}{'ratio':>10}")
+    print(f"{f'median of {options.repeat} or more':<44}{names}{'ratio':>10}")
     measured = [(shape, shape.name, "") for shape in shapes(options.quick)[1:]]
     measured += [
         (shape, "history", f", {options.history} runs before") for shape, name, _ in measured if name == FIRST

@@ -44,6 +44,10 @@ class Shape:
         return self.dags * (self.tasks + self.mapped)
 
     @property
+    def dag_ids(self) -> list[str]:
+        return [f"{self.name}_{number:04}" for number in range(self.dags)]
+
+    @property
     def label(self) -> str:
         return f"{self.mapped:,} {self.title}" if self.mapped else f"{self.dags:,} x {self.title}"
 

@@ -1,7 +1,7 @@
 """Cargo's tests: built once, then several of their programs at a time.
 
-Cargo runs one program of tests after the other. Ours wait most of the time, for an Airflow to start or for something
-to happen, so that takes much longer than it has to.
+Cargo runs one program of tests after the other. Ours wait most of the time, for an Airflow to start or
+for something to happen, so that takes much longer than it has to.
 """
 
 import json
@@ -22,6 +22,9 @@ LONGEST_FIRST = (
     "ferroflow/scheduler",
     "ferroflow/execution",
     "ferroflow/cli",
+    "ferroflow/dag_processing",
+    "ferroflow-scheduler/simulation",
+    "ferroflow/faults",
 )
 
 
