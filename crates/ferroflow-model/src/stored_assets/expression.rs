@@ -36,10 +36,9 @@ pub fn condition_of(expression: &Value) -> Option<AssetCondition> {
             watchers: Vec::new(),
             access_control: None,
         })),
-        "alias" => AssetCondition::Alias(AssetAlias {
-            name: text(content, "name")?,
-            group: text(content, "group")?,
-        }),
+        "alias" => {
+            AssetCondition::Alias(AssetAlias { name: text(content, "name")?, group: text(content, "group")? })
+        }
         "asset_ref" => AssetCondition::Ref(match text(content, "name") {
             Some(name) => AssetRef::Name(name),
             None => AssetRef::Uri(text(content, "uri")?),
@@ -74,7 +73,8 @@ mod tests {
 
     #[test]
     fn what_is_no_condition_is_taken_for_none() {
-        for other in [json!(7), json!({}), json!({"all": [{"weather": {}}]}), json!({"asset": {"name": "a"}})] {
+        for other in [json!(7), json!({}), json!({"all": [{"weather": {}}]}), json!({"asset": {"name": "a"}})]
+        {
             assert_eq!(condition_of(&other), None, "{other}");
         }
     }

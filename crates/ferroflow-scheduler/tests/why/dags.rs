@@ -109,7 +109,7 @@ async fn assets_that_are_waited_for(server: Server) {
             row.asset_expression = Some(either.into());
         })
         .await;
-    let any = "any of (asset \"one\" at \"one\", asset \"two\" at \"two\")";
+    let any = "one of (asset \"one\" at \"one\", asset \"two\" at \"two\")";
     let none = format!("assets: 0 of 2 assets have changed; it waits for {any}");
     assert_eq!(place.reasons(&["asks"]).await, [none]);
 }
