@@ -52,7 +52,7 @@ def _let_happen(options: argparse.Namespace, program: str) -> tuple[Facts, Verdi
         home = options.keep or Path(folder)
         home.mkdir(exist_ok=True)
         world = World(home, database, str(Path(program).resolve()), say)
-        waves = [f"wave_{number:02}" for number in range(2 + options.faults // 4)]
+        waves = [f"wave_{number:02}" for number in range(4 + options.faults // 2)]
         groups = {name: make_dags(options.seed, name, DAGS_OF_A_WAVE, INSTANCES_OF_A_DAG) for name in waves}
         world.prepare(groups, official=False)
         schedulers = _schedulers(world, options.schedulers)
