@@ -24,12 +24,15 @@ use crate::run::ActiveRun;
 pub(crate) struct Told {
     counts: HashSet<(TaskState, String, String, Option<String>)>,
     starving: HashSet<String>,
+    /// Why a DAG gets no run.
+    set_aside: HashMap<String, String>,
 }
 
 impl Told {
     /// A cycle is done.
     pub(crate) fn cycle(&mut self, report: &CycleReport, took: Duration, now: Timestamp) {
         created(&report.created);
+        self.log_set_aside(&report.created);
         for run in &report.started.started {
             if let Some(delay) = run.schedule_delay {
                 runs::started(&run.dag_id, delay.as_secs_f64());
@@ -41,6 +44,20 @@ impl Told {
         self.passes(&report.passes, now);
         report.chores.iter().for_each(|(_, found)| self.chore(found));
         scheduling::loop_done(took);
+    }
+
+    /// Logs each reason once: a DAG that gets no run is looked at again and again.
+    fn log_set_aside(&mut self, report: &CreatedRuns) {
+        for run in &report.created {
+            self.set_aside.remove(&run.dag_id);
+        }
+        for refused in report.refused.iter().filter(|refused| what_is_wrong(&refused.reason).is_some()) {
+            let reason = refused.reason.to_string();
+            if self.set_aside.get(&refused.dag_id) != Some(&reason) {
+                tracing::warn!(dag_id = refused.dag_id, reason, "a DAG gets no run until this is mended");
+                self.set_aside.insert(refused.dag_id.clone(), reason);
+            }
+        }
     }
 
     fn passes(&mut self, passes: &[QueuedTasks], now: Timestamp) {
@@ -130,20 +147,26 @@ fn created(report: &CreatedRuns) {
         }
     }
     for refused in &report.refused {
-        let what = match &refused.reason {
-            NotCreated::NoDefinition(_) => "definition",
-            NotCreated::BadRow(_) => "row",
-            NotCreated::Timetable(_) | NotCreated::NotTriggered => "timetable",
-            NotCreated::PartitionMapper(_) => "partition mapper",
-            NotCreated::InstanceRules(_) => "instance rules",
-            NotCreated::BadParam(_) | NotCreated::BadRunId(_) | NotCreated::RunIdTaken(_) => "new run",
-            NotCreated::Database(_) => "database",
-            NotCreated::Rule(_) | NotCreated::Partition(_) | NotCreated::Held | NotCreated::Changed => {
-                continue;
-            }
-        };
-        scheduling::set_aside(&refused.dag_id, what);
+        if let Some(what) = what_is_wrong(&refused.reason) {
+            scheduling::set_aside(&refused.dag_id, what);
+        }
     }
+}
+
+/// What has to be mended; nothing if a run is only not due, or waits for room.
+fn what_is_wrong(reason: &NotCreated) -> Option<&'static str> {
+    Some(match reason {
+        NotCreated::NoDefinition(_) => "definition",
+        NotCreated::BadRow(_) => "row",
+        NotCreated::Timetable(_) | NotCreated::NotTriggered => "timetable",
+        NotCreated::PartitionMapper(_) => "partition mapper",
+        NotCreated::InstanceRules(_) => "instance rules",
+        NotCreated::BadParam(_) | NotCreated::BadRunId(_) | NotCreated::RunIdTaken(_) => "new run",
+        NotCreated::Database(_) => "database",
+        NotCreated::Rule(_) | NotCreated::Partition(_) | NotCreated::Held | NotCreated::Changed => {
+            return None;
+        }
+    })
 }
 
 fn queued(task: &QueuedTask, now: Timestamp) {
@@ -322,5 +345,15 @@ mod tests {
         let text = shown(|| created(&CreatedRuns { refused, ..CreatedRuns::default() }));
         assert!(text.contains("ferroflow_scheduler_set_aside{dag_id=\"d\",what=\"timetable\"} 1"), "{text}");
         assert_eq!(text.matches("set_aside{").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn why_a_dag_gets_no_run_is_remembered_until_it_has_one() {
+        let refuse = |reason| Refused { dag_id: "d".to_owned(), reason };
+        let refused = vec![refuse(NotCreated::Database("no".to_owned())), refuse(NotCreated::Held)];
+        let mut told = Told::default();
+        told.log_set_aside(&CreatedRuns { refused, ..CreatedRuns::default() });
+        let reasons: Vec<&String> = told.set_aside.values().collect();
+        assert_eq!(reasons, ["the database refuses the run: no"]);
     }
 }
