@@ -125,6 +125,9 @@ def _ready(
             url = environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
             engine = create_engine(url, isolation_level="AUTOCOMMIT")
             with engine.connect() as ask, running(command, environment, home) as process:
+                if place is _sqlite:
+                    # The task instances of a run go with it.
+                    ask.execute(text("PRAGMA foreign_keys = ON"))
                 yield process, ask
             engine.dispose()
 
