@@ -7,7 +7,6 @@ for something to happen, so that takes much longer than it has to.
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -104,7 +103,6 @@ def _at_a_time() -> int:
 
 
 def _tell(program: Program, code: int, seconds: float) -> None:
-    sys.stdout.flush()
     say(f"\n     Running {program.name}")
     say(program.log.read_text(errors="replace").strip("\n"))
     say(f"     {program.name}: {'ok' if code == 0 else f'exit status {code}'} ({seconds:.0f} s)")

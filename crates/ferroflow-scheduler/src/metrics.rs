@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn why_a_dag_gets_no_run_is_remembered_until_it_has_one() {
+    fn why_a_dag_gets_no_run_is_remembered_and_a_rule_is_not() {
         let refuse = |reason| Refused { dag_id: "d".to_owned(), reason };
         let refused = vec![refuse(NotCreated::Database("no".to_owned())), refuse(NotCreated::Held)];
         let mut told = Told::default();

@@ -10,34 +10,32 @@ use ferroflow_python::host_name;
 /// Has the resolver tell the full name (`AI_CANONNAME`).
 const CANONICAL_NAME: i32 = 2;
 
-/// The name that a function gives it (`[core] hostname_callable`). Those that Airflow and its guides name need no
-/// Python.
-pub(crate) fn of<'p>(function: &str, python: impl FnOnce() -> Result<&'p Path>) -> Result<String> {
+/// The name that a function gives to a host that calls itself so (`[core] hostname_callable`). Those functions that
+/// Airflow and its guides name need no Python.
+pub(crate) fn of<'p>(
+    function: &str,
+    own_name: String,
+    python: impl FnOnce() -> Result<&'p Path>,
+) -> Result<String> {
     Ok(match function {
-        "airflow.utils.net.getfqdn" => full_name(),
-        "airflow.utils.net.get_host_ip_address" => address()?,
-        "socket.gethostname" => own_name(),
+        "airflow.utils.net.getfqdn" => full_name(own_name),
+        "airflow.utils.net.get_host_ip_address" => address(&full_name(own_name))?,
+        "socket.gethostname" => own_name,
         _ => host_name::ask(python()?, function).context("[core] hostname_callable")?,
     })
 }
 
-fn own_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
 /// What the resolver calls this host, or else what the host calls itself.
-fn full_name() -> String {
-    let name = own_name();
+fn full_name(own_name: String) -> String {
     let hints =
         AddrInfoHints { flags: CANONICAL_NAME, socktype: SockType::DGram.into(), ..AddrInfoHints::default() };
-    let found = getaddrinfo(Some(&name), None, Some(hints)).ok();
+    let found = getaddrinfo(Some(&own_name), None, Some(hints)).ok();
     let full = found.and_then(|mut found| found.find_map(|one| one.ok()?.canonname));
-    full.filter(|full| !full.is_empty()).unwrap_or(name)
+    full.filter(|full| !full.is_empty()).unwrap_or(own_name)
 }
 
-fn address() -> Result<String> {
-    let name = full_name();
-    let mut found = (name.as_str(), 0).to_socket_addrs().with_context(|| format!("the address of {name}"))?;
+fn address(name: &str) -> Result<String> {
+    let mut found = (name, 0).to_socket_addrs().with_context(|| format!("the address of {name}"))?;
     let address = found.find(std::net::SocketAddr::is_ipv4);
     Ok(address.with_context(|| format!("{name} has no address of IPv4"))?.ip().to_string())
 }

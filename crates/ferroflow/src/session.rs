@@ -160,11 +160,11 @@ impl Session {
         Host::of(&self.environment)
     }
 
-    /// The same, under the name that rows have for it.
+    /// The same, under the name that rows have for it: for components, since the network or Python may be asked.
     pub(crate) fn host_of_rows(&self) -> Result<Host> {
         let function = &self.settings.core.hostname_callable;
-        let name = host_name::of(function, || Ok(self.interpreter()?.path.as_path()))?;
-        Ok(Host { name, ..self.host() })
+        let Host { name, user } = self.host();
+        Ok(Host { name: host_name::of(function, name, || Ok(self.interpreter()?.path.as_path()))?, user })
     }
 
     /// A Python process of this command's own, to ask user code.
@@ -173,14 +173,14 @@ impl Session {
     }
 
     /// What parses DAG files, on this database and host.
-    pub(crate) fn parts(&self, db: &Db) -> Result<Parts> {
+    pub(crate) fn parts(&self, db: &Db, host: Host) -> Result<Parts> {
         Ok(Parts {
             db: db.clone(),
             environment: self.environment.clone(),
             settings: Arc::clone(&self.settings),
             fernet: Arc::clone(&self.fernet),
             python: self.interpreter()?.path.clone(),
-            host: self.host_of_rows()?,
+            host,
         })
     }
 

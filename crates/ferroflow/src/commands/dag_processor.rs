@@ -56,6 +56,8 @@ async fn serve(command: &DagProcessorCommand, session: &Session) -> Result<()> {
 async fn start(session: &Session) -> Result<(Db, Context)> {
     let db = session.connect().await?;
     schema::check(&db).await?;
-    let cx = Context::start(session.parts(&db)?).await.context("the DAG processor could not be started")?;
+    let cx = Context::start(session.parts(&db, session.host_of_rows()?)?)
+        .await
+        .context("the DAG processor could not be started")?;
     Ok((db, cx))
 }

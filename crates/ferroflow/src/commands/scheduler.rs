@@ -173,7 +173,9 @@ impl Work {
 async fn start(session: &Session) -> Result<(Db, Bridge)> {
     let db = session.connect().await?;
     schema::check(&db).await?;
-    let bridge = Bridge::start(session.parts(&db)?).await.context("the scheduler could not be started")?;
+    let bridge = Bridge::start(session.parts(&db, session.host_of_rows()?)?)
+        .await
+        .context("the scheduler could not be started")?;
     Ok((db, bridge))
 }
 

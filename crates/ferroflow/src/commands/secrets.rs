@@ -47,7 +47,7 @@ pub(crate) struct Keeper {
 impl Keeper {
     pub(crate) async fn open(session: &Session, db: &Db) -> Result<Self> {
         if session.settings.secrets.backend.is_some() {
-            let started = Context::start(session.parts(db)?).await;
+            let started = Context::start(session.parts(db, session.host())?).await;
             let context = started.context("the secrets backend cannot be asked")?;
             return Ok(Self { service: context.service().clone(), with_backend: Some(context) });
         }

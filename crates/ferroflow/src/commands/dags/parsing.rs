@@ -48,7 +48,7 @@ pub(crate) fn with_parser<T>(
         let interrupted = || anyhow!("interrupted");
         let db = stored::connect(session).await?;
         let cx = tokio::select! {
-            cx = Context::start(session.parts(&db)?) => cx,
+            cx = Context::start(session.parts(&db, session.host())?) => cx,
             () = stop.cancelled() => return Err(interrupted()),
         };
         let cx = Arc::new(cx.context("DAG files cannot be parsed")?);

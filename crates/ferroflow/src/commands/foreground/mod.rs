@@ -70,7 +70,7 @@ impl Stage {
         stop: CancellationToken,
     ) -> Result<Self> {
         let db = stored::connect(session).await?;
-        let cx = Context::start_with(session.parts(&db)?, variables).await;
+        let cx = Context::start_with(session.parts(&db, session.host_of_rows()?)?, variables).await;
         let cx = Arc::new(cx.context("DAG files cannot be parsed")?);
         let job = &NewJob {
             job_type: JOB_TYPE.to_owned(),

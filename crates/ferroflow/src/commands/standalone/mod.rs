@@ -77,7 +77,7 @@ async fn serve(prepared: &Prepared, screen: &mut Screen<'_>) -> Result<()> {
 
 async fn start(prepared: &Prepared) -> Result<(Db, Context)> {
     let db = prepared.session.connect().await?;
-    let parts = prepared.session.parts(&db)?;
+    let parts = prepared.session.parts(&db, prepared.session.host_of_rows()?)?;
     // Python takes longer to start than all the rest, and only the DAG processor needs it at once.
     let bridge = Context::at_first_use(parts, prepared.variables.clone());
     Ok((db, bridge))
