@@ -26,14 +26,15 @@ def fresh_database() -> Iterator[str]:
     if not server:
         sys.exit("there is no PostgreSQL to measure on; run: ./test -- bench/…")
     name = f"bench_{os.getpid()}"
-    _administer(server, f"CREATE DATABASE {name}")
+    administer(server, f"CREATE DATABASE {name}")
     try:
         yield f"{server.rsplit('/', 1)[0]}/{name}"
     finally:
-        _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
+        administer(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def _administer(server: str, statement: str) -> None:
+def administer(server: str, statement: str) -> None:
+    """Executes a statement about databases."""
     connection = psycopg2.connect(server)
     connection.autocommit = True
     connection.cursor().execute(statement)
@@ -60,9 +61,11 @@ def migrate(environment: dict[str, str]) -> None:
 
 
 @contextmanager
-def running(arguments: Sequence[str], environment: dict[str, str], home: Path) -> Iterator[subprocess.Popen]:
+def running(
+    arguments: Sequence[str], environment: dict[str, str], home: Path, log: Path | None = None
+) -> Iterator[subprocess.Popen]:
     """A program while it runs. Nothing that it started is left afterwards."""
-    log = home / f"{arguments[1]}.log"
+    log = log or home / f"{arguments[1]}.log"
     with log.open("ab") as output:
         process = subprocess.Popen(
             arguments, env=environment, cwd=home, stdout=output, stderr=subprocess.STDOUT
@@ -131,6 +134,11 @@ def cpu_seconds(root: int) -> float:
 def memory_mib(root: int, below: bool = True) -> float:
     """What a process and, unless told otherwise, all below it use; what they share counts once."""
     return sum(map(_proportional_mib, tree(root) if below else [root]))
+
+
+def peak_mib(process: int) -> float:
+    """The most that a process alone ever had."""
+    return _mib(Path(f"/proc/{process}/status"), "VmHWM:")
 
 
 def _proportional_mib(process: int) -> float:

@@ -17,7 +17,7 @@ from together.workload import Dag, make_dags
 from together.world import World
 
 # DAGs come in waves: the next one when few runs of the last are left, so that faults always meet work.
-DAGS_OF_A_WAVE = 10
+DAGS_OF_A_WAVE = 11
 INSTANCES_OF_A_DAG = 8
 FEW_RUNS = 9
 
@@ -57,7 +57,7 @@ def _let_happen(options: argparse.Namespace, program: str) -> tuple[Facts, Verdi
         world.prepare(groups, official=False)
         schedulers = _schedulers(world, options.schedulers)
         processor = world.start_processor()
-        chaos = Chaos(options.seed, database, schedulers, [processor], say)
+        chaos = Chaos(options.seed, database, schedulers, [processor], say, world.hang)
         try:
             _cause(world, chaos, groups, options.faults)
         finally:
@@ -65,6 +65,7 @@ def _let_happen(options: argparse.Namespace, program: str) -> tuple[Facts, Verdi
             codes = {one.name: one.end() for one in (*schedulers, processor)}
         seconds = time.monotonic() - began
         found = world.facts()
+        found.excuses = chaos.excuses
         facts.save(found, home / "facts.json")
         verdict = check_all(found)
         _look_at_processes(codes, home, verdict)

@@ -18,12 +18,15 @@ from testing.progress import Failure, say
 
 # Those that take longest begin first, so that none of them is alone at the end.
 LONGEST_FIRST = (
+    "ferroflow/cli",
     "ferroflow/scheduler",
     "ferroflow/execution",
-    "ferroflow/cli",
+    "ferroflow-scheduler/user_code",
     "ferroflow/dag_processing",
     "ferroflow-scheduler/simulation",
     "ferroflow/faults",
+    "ferroflow-scheduler/runs",
+    "ferroflow-scheduler/bad_rows",
 )
 
 

@@ -113,6 +113,18 @@ class Database:
                 self._ask(end, (number,), NAME)
         return len(found[:most])
 
+    def set_read_only(self, is_so: bool) -> None:
+        """As after a failover that is not over: whoever writes is refused."""
+        if self.is_postgres:
+            self.ask(f"ALTER SYSTEM SET default_transaction_read_only = {'on' if is_so else 'off'}")
+            self.ask("SELECT pg_reload_conf()")
+        else:
+            self.ask(f"SET GLOBAL read_only = {int(is_so)}")
+
+    def set_full(self, is_so: bool) -> None:
+        """Whoever writes is told that there is no room left."""
+        self.ask("INSERT INTO disk_is_full VALUES (1)" if is_so else "DELETE FROM disk_is_full")
+
     def keep_history(self) -> None:
         """From now on. Statements stand apart by an empty line."""
         file = "history_postgres.sql" if self.is_postgres else "history_mariadb.sql"
@@ -140,7 +152,10 @@ class Database:
     def read(self, facts: Facts) -> None:
         """Fills in all that the tables tell."""
         columns = COLUMNS.format(at=self._epoch("at"))
-        for row in self.ask(f"SELECT {columns} FROM history ORDER BY seq"):
+        # What the harness has spoilt and restored is as if it had not been: whoever acts on it is seen to
+        # leave a state that nobody has entered.
+        others = f"who <> '{servers.USER}'"
+        for row in self.ask(f"SELECT {columns} FROM history WHERE {others} ORDER BY seq"):
             facts.history.append(Change(row[0], float(row[1]), *row[2:]))
         key = "dag_id, run_id, task_id, map_index"
         for *names, state, number in self.ask(f"SELECT {key}, state, try_number FROM task_instance"):
@@ -166,7 +181,8 @@ class Database:
             self.ask(f"CREATE ROLE {who} LOGIN SUPERUSER PASSWORD '{password}'")
             return
         self.ask(f"CREATE USER IF NOT EXISTS '{who}'@'%%' IDENTIFIED BY '{password}'")
-        self.ask(f"GRANT ALL PRIVILEGES ON *.* TO '{who}'@'%%'")
+        # Not those of administrators, who may write when nobody else may.
+        self.ask(f"GRANT ALL PRIVILEGES ON {NAME}.* TO '{who}'@'%%'")
 
     def _ask(self, statement: str, values: Sequence, database: str | None) -> list[tuple]:
         connection = self._connection
@@ -186,7 +202,9 @@ class Database:
         url = urlsplit(self.server.url)
         place = {"host": url.hostname, "port": url.port, "user": url.username, "password": url.password}
         if self.is_postgres:
-            connection = psycopg2.connect(**place, dbname=database, connect_timeout=5)
+            # The harness writes also while nobody else can.
+            options = "-c default_transaction_read_only=off"
+            connection = psycopg2.connect(**place, dbname=database, connect_timeout=5, options=options)
             connection.autocommit = True
             return connection
         return pymysql.connect(**place, database=database, autocommit=True, connect_timeout=5)

@@ -77,6 +77,17 @@ class CallbackChange(NamedTuple):
 
 
 @dataclass
+class Excuse:
+    """While this lasted, something could not move on. Seconds, by the server's clock."""
+
+    # A run; of a timetable that hung, nothing: it is all DAGs' that have it.
+    dag_id: str
+    run_id: str
+    since: float
+    until: float | None = None
+
+
+@dataclass
 class Facts:
     dags: list[workload.Dag]
     parallelism: int
@@ -96,6 +107,8 @@ class Facts:
     waiting_for_assets: int = 0
     # What became of requests to call something.
     callbacks: list[CallbackChange] = field(default_factory=list)
+    # Rows that were bad for a while, and timetables that hung.
+    excuses: list[Excuse] = field(default_factory=list)
 
     @cached_property
     def _dags(self) -> dict[str, workload.Dag]:
@@ -139,6 +152,7 @@ def load(path: Path) -> Facts:
             "past_tries": {(Key(*one[:4]), one[4]) for one in found["past_tries"]},
             "asset_events": {int(event): Key(*key) for event, key in found["asset_events"].items()},
             "taken_events": [tuple(one) for one in found["taken_events"]],
+            "excuses": [Excuse(**one) for one in found["excuses"]],
             "callbacks": [
                 CallbackChange(row, what, note, Key(*key), number)
                 for row, what, note, key, number in found["callbacks"]

@@ -9,10 +9,14 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from together import fleet
+from together.bad_rows import BadRows
 from together.database import Database
+from together.facts import Excuse
 from together.fleet import Component
+from together.held import Held
 
 # Within so many seconds a scheduler that is not heard of is taken for dead. See `world.SETTINGS`.
 THRESHOLD = 4
@@ -31,7 +35,15 @@ WEIGHTS = {
     "all connections are cut": 8,
     "a clock is set forward": 4,
     "a clock is set back": 4,
+    "the database takes no writes": 6,
+    "the database's disk is full": 6,
+    "a task's process cannot be killed": 6,
+    "a timetable hangs": 6,
+    "a row is bad": 8,
 }
+
+# For so many seconds each: shorter and longer than schedulers wait for each other.
+SPELLS = (1, 3, THRESHOLD + 2, 12)
 
 
 @dataclass
@@ -42,12 +54,17 @@ class Chaos:
     # To which nothing happens.
     others: list[Component]
     say: Callable[[str], None]
+    # A timetable hangs while this file is there.
+    hang: Path
+    # Why things did not move on, while they could not.
+    excuses: list[Excuse] = field(default_factory=list)
     happened: Counter[str] = field(default_factory=Counter)
     # Components that have ended although nobody told them to.
     gave_up: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
+        self.bad_rows = BadRows(self.chance, self.database)
         # What is to be put right again, and when.
         self.pending: list[tuple[float, str, Callable[[], None]]] = []
 
@@ -183,3 +200,54 @@ class Chaos:
             self.chance.uniform(3, 8), f"the clock of {one.name} is right again", lambda: one.step_clock(0)
         )
         return f"that of {one.name}, by {seconds} s"
+
+    def _the_database_takes_no_writes(self) -> str | None:
+        return self._for_a_while(self.database.set_read_only, "the database takes writes again")
+
+    def _the_databases_disk_is_full(self) -> str | None:
+        return self._for_a_while(self.database.set_full, "there is room on the database's disk again")
+
+    def _for_a_while(self, be_so: Callable[[bool], None], what_then: str) -> str:
+        seconds = self.chance.choice(SPELLS)
+        be_so(True)
+        self._later(seconds, what_then, lambda: be_so(False))
+        return f"for {seconds} s"
+
+    def _a_tasks_process_cannot_be_killed(self) -> str | None:
+        found = [pid for one in self.schedulers if one.lives for pid in one.task_processes()]
+        if not found:
+            return None
+        pid, seconds = self.chance.choice(found), self.chance.choice([THRESHOLD, 12, 18])
+        held = Held(pid)
+        if not held.is_held:
+            return None
+        self._later(seconds, f"process {pid} ends", held.let_go)
+        return f"process {pid}, for {seconds} s"
+
+    def _a_timetable_hangs(self) -> str | None:
+        if self.hang.exists():
+            return None
+        seconds, excuse = self.chance.choice([4, 12, 20]), Excuse("", "", self.database.now())
+        self.hang.touch()
+        self.excuses.append(excuse)
+
+        def go_on() -> None:
+            self.hang.unlink()
+            excuse.until = self.database.now()
+
+        self._later(seconds, "the timetable goes on", go_on)
+        return f"for {seconds} s"
+
+    def _a_row_is_bad(self) -> str | None:
+        if (spoilt := self.bad_rows.spoil()) is None:
+            return None
+        excuse = Excuse(spoilt.dag_id, spoilt.run_id, self.database.now())
+        self.excuses.append(excuse)
+
+        def restore() -> None:
+            self.bad_rows.restore(spoilt)
+            excuse.until = self.database.now()
+
+        seconds = self.chance.choice([2, 6, 15])
+        self._later(seconds, f"{spoilt} is as it was", restore)
+        return f"{spoilt}, for {seconds} s"

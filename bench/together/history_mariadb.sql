@@ -48,3 +48,45 @@ CREATE TRIGGER callback_inserted AFTER INSERT ON callback FOR EACH ROW
 
 CREATE TRIGGER callback_deleted AFTER DELETE ON callback FOR EACH ROW
     INSERT INTO callback_history VALUES (NULL, OLD.id, 'delete', OLD.data)
+
+CREATE TABLE disk_is_full (is_full int)
+
+CREATE TRIGGER full_disk_task_instance_insert BEFORE INSERT ON task_instance FOR EACH ROW
+    IF substring_index(user(), '@', 1) <> 'ferroflow' AND EXISTS (SELECT 1 FROM disk_is_full) THEN
+        SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full; waiting for someone to free some space';
+    END IF
+
+CREATE TRIGGER full_disk_task_instance_update BEFORE UPDATE ON task_instance FOR EACH ROW
+    IF substring_index(user(), '@', 1) <> 'ferroflow' AND EXISTS (SELECT 1 FROM disk_is_full) THEN
+        SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full; waiting for someone to free some space';
+    END IF
+
+CREATE TRIGGER full_disk_dag_run_insert BEFORE INSERT ON dag_run FOR EACH ROW
+    IF substring_index(user(), '@', 1) <> 'ferroflow' AND EXISTS (SELECT 1 FROM disk_is_full) THEN
+        SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full; waiting for someone to free some space';
+    END IF
+
+CREATE TRIGGER full_disk_dag_run_update BEFORE UPDATE ON dag_run FOR EACH ROW
+    IF substring_index(user(), '@', 1) <> 'ferroflow' AND EXISTS (SELECT 1 FROM disk_is_full) THEN
+        SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full; waiting for someone to free some space';
+    END IF
+
+CREATE TRIGGER full_disk_job_insert BEFORE INSERT ON job FOR EACH ROW
+    IF substring_index(user(), '@', 1) <> 'ferroflow' AND EXISTS (SELECT 1 FROM disk_is_full) THEN
+        SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full; waiting for someone to free some space';
+    END IF
+
+CREATE TRIGGER full_disk_job_update BEFORE UPDATE ON job FOR EACH ROW
+    IF substring_index(user(), '@', 1) <> 'ferroflow' AND EXISTS (SELECT 1 FROM disk_is_full) THEN
+        SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full; waiting for someone to free some space';
+    END IF
+
+CREATE TRIGGER full_disk_xcom_insert BEFORE INSERT ON xcom FOR EACH ROW
+    IF substring_index(user(), '@', 1) <> 'ferroflow' AND EXISTS (SELECT 1 FROM disk_is_full) THEN
+        SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full; waiting for someone to free some space';
+    END IF
+
+CREATE TRIGGER full_disk_xcom_update BEFORE UPDATE ON xcom FOR EACH ROW
+    IF substring_index(user(), '@', 1) <> 'ferroflow' AND EXISTS (SELECT 1 FROM disk_is_full) THEN
+        SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full; waiting for someone to free some space';
+    END IF

@@ -58,3 +58,25 @@ BEGIN
 END $$
 
 CREATE TRIGGER callback_changed AFTER INSERT OR DELETE ON callback FOR EACH ROW EXECUTE FUNCTION callback_changed()
+
+CREATE TABLE disk_is_full (is_full int)
+
+CREATE FUNCTION refuse_if_full() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF session_user <> 'ferroflow' AND EXISTS (SELECT 1 FROM disk_is_full) THEN
+        RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
+    END IF;
+    RETURN NULL;
+END $$
+
+CREATE TRIGGER full_disk_of_tasks BEFORE INSERT OR UPDATE ON task_instance
+FOR EACH STATEMENT EXECUTE FUNCTION refuse_if_full()
+
+CREATE TRIGGER full_disk_of_runs BEFORE INSERT OR UPDATE ON dag_run
+FOR EACH STATEMENT EXECUTE FUNCTION refuse_if_full()
+
+CREATE TRIGGER full_disk_of_jobs BEFORE INSERT OR UPDATE ON job
+FOR EACH STATEMENT EXECUTE FUNCTION refuse_if_full()
+
+CREATE TRIGGER full_disk_of_xcoms BEFORE INSERT OR UPDATE ON xcom
+FOR EACH STATEMENT EXECUTE FUNCTION refuse_if_full()

@@ -32,7 +32,9 @@ def _run_two_tries_at_once(facts: Facts) -> None:
 
 
 def _run_without_a_row(facts: Facts) -> None:
-    _remove(facts, _starts)
+    # Not each try that starts has written anything: its task may be an empty one, or its process was killed.
+    noted = {(note.key, note.try_number) for note in facts.notes if note.what == "start"}
+    _remove(facts, lambda change: _starts(change) and (change.key, change.try_number) in noted)
 
 
 def _become_running_twice(facts: Facts) -> None:
@@ -66,7 +68,8 @@ def _give_no_slot_back(facts: Facts) -> None:
 
 
 def _end_no_run(facts: Facts) -> None:
-    narrow = {dag.dag_id for dag in facts.dags if dag.runs > dag.max_active_runs}
+    # Of several at once, the others may all have ended before the next one starts.
+    narrow = {dag.dag_id for dag in facts.dags if dag.runs > dag.max_active_runs == 1}
     _remove(
         facts, lambda change: change.table == "run" and change.new == "success" and change.dag_id in narrow
     )
@@ -87,12 +90,13 @@ def _allow_fewer(limit: str) -> Spoil:
 
 
 def _wait(matches: Callable[[Change], bool]) -> Spoil:
-    """Lets a minute pass before a change."""
+    """Lets a minute pass before a change, and as long as there is any excuse for."""
 
     def spoil(facts: Facts) -> None:
         place, _ = _find(facts, matches)
-        facts.history[place:] = [change._replace(at=change.at + 61) for change in facts.history[place:]]
-        facts.ended += 61
+        pause = 61 + sum((excuse.until or facts.ended) - excuse.since for excuse in facts.excuses)
+        facts.history[place:] = [change._replace(at=change.at + pause) for change in facts.history[place:]]
+        facts.ended += pause
 
     return spoil
 

@@ -26,6 +26,7 @@ from datetime import datetime, timedelta
 
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Asset, get_current_context, task
+from own_timetable import Daily
 
 NOTES = {notes!r}
 DAGS = {dags!r}
@@ -88,7 +89,7 @@ for dag in DAGS:
     elif dag["runs"] == 1:
         schedule = "@once"
     else:
-        schedule = timedelta(days=1)
+        schedule = Daily() if dag["has_own_timetable"] else timedelta(days=1)
         dates["end_date"] = datetime(2024, 1, dag["runs"])
     with DAG(
         dag["dag_id"],
@@ -105,6 +106,38 @@ for dag in DAGS:
             made[name] = operator(dag["dag_id"], name, one, made)
             for upstream in one["upstream"]:
                 made[upstream] >> made[name]
+"""
+
+
+# Hangs while there is a file of that name.
+PLUGIN = """\
+import os
+import time
+from datetime import timedelta
+
+from airflow.plugins_manager import AirflowPlugin
+from airflow.timetables.base import DagRunInfo, Timetable
+
+
+class Daily(Timetable):
+    @classmethod
+    def deserialize(cls, data):
+        return cls()
+
+    def next_dagrun_info(self, *, last_automated_data_interval, restriction):
+        while os.path.exists({hang!r}):
+            time.sleep(0.1)
+        day = restriction.earliest
+        if last_automated_data_interval is not None:
+            day = last_automated_data_interval.end
+        if restriction.latest is not None and day > restriction.latest:
+            return None
+        return DagRunInfo.interval(day, day + timedelta(days=1))
+
+
+class Timetables(AirflowPlugin):
+    name = "own_timetable"
+    timetables = [Daily]
 """
 
 
@@ -140,6 +173,8 @@ class Dag:
     asset: str | None = None
     max_active_runs: int = 16
     max_active_tasks: int = 16
+    # Whether its dates are told by Python, by `Daily`.
+    has_own_timetable: bool = False
 
     @property
     def instances(self) -> int:
@@ -150,7 +185,19 @@ class Dag:
 def make_dags(seed: int, name: str, dags: int, instances: int) -> list[Dag]:
     """So many DAGs, with about so many task instances each, in all their runs together."""
     chance = random.Random(f"{seed} {name}")
-    shapes = [_chain, _fan, _mapped, _flaky, _catchup, _narrow, _alone, _heavy, _produces, _consumes]
+    shapes = [
+        _chain,
+        _fan,
+        _mapped,
+        _flaky,
+        _catchup,
+        _narrow,
+        _alone,
+        _heavy,
+        _produces,
+        _consumes,
+        _own_dates,
+    ]
     return [shapes[number % len(shapes)](chance, f"{name}_{number:03}", instances) for number in range(dags)]
 
 
@@ -272,3 +319,9 @@ def _consumes(chance: random.Random, dag_id: str, _: int) -> Dag:
     name, number = dag_id.rsplit("_", 1)
     tasks = {"first": _note(chance, []), "last": Task("empty", ["first"])}
     return Dag(dag_id, tasks, asset=f"asset_of_{name}_{int(number) - 1:03}", max_active_runs=1)
+
+
+def _own_dates(chance: random.Random, dag_id: str, _: int) -> Dag:
+    """Runs at dates of its own, one after the other: Python is asked for the next when one was made."""
+    tasks = {"first": _note(chance, []), "last": Task("empty", ["first"])}
+    return Dag(dag_id, tasks, runs=3, max_active_runs=1, has_own_timetable=True)

@@ -29,6 +29,8 @@ SETTINGS = {
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_SEC": "2",
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "20",
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
+    # A timetable that hangs is given up soon.
+    "AIRFLOW__FERROFLOW__TIMETABLE_TIMEOUT": "3",
     # The DAG processor is there for callbacks: every file once.
     "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "36000",
     "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "36000",
@@ -51,6 +53,11 @@ class World:
     def notes(self) -> Path:
         return self.home / "notes"
 
+    @property
+    def hang(self) -> Path:
+        """As long as there is this file, the timetable of some DAGs hangs."""
+        return self.home / "hang"
+
     def environment(self, who: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
         return (
@@ -60,12 +67,15 @@ class World:
             | {
                 "PATH": f"{AIRFLOW.parent}{os.pathsep}{os.environ['PATH']}",
                 "AIRFLOW_HOME": str(self.home),
+                "PYTHONPATH": str(self.home / "plugins"),
             }
         )
 
     def prepare(self, groups: dict[str, list[Dag]], official: bool) -> None:
         """Makes the tables, stores the DAGs, and has the history kept from then on."""
         (self.home / "dags").mkdir()
+        (self.home / "plugins").mkdir()
+        (self.home / "plugins" / "own_timetable.py").write_text(workload.PLUGIN.format(hang=str(self.hang)))
         for name, dags in groups.items():
             workload.write(self.home / "dags", self.notes, name, dags)
             self.dags += dags

@@ -234,7 +234,8 @@ def make_backfills(session):
         (("success", "queued"), NOW - HOUR),
         (("running",), NOW - HOUR),
         ((), NOW - HOUR),
-        ((), NOW),
+        # Within the two minutes of one that is being made, however long this takes.
+        ((), NOW + HOUR),
     ):
         backfill = Backfill(
             dag_id="chores",
@@ -253,6 +254,31 @@ def make_backfills(session):
             run, _ = make_run(session, f"backfill_{number}", number, state, backfill.id)
             link = {"backfill_id": backfill.id, "dag_run_id": run.id, "logical_date": run.logical_date}
             session.add(BackfillDagRun(sort_ordinal=ordinal, **link))
+    make_half_made_backfill(session, number + 1)
+
+
+def make_half_made_backfill(session, number):
+    """As ferroflow leaves one whose maker was interrupted a moment ago."""
+    from airflow.models.backfill import Backfill, BackfillDagRun, ReprocessBehavior
+
+    backfill = Backfill(
+        dag_id="chores",
+        from_date=DATE,
+        to_date=DATE,
+        dag_run_conf={},
+        is_paused=True,
+        reprocess_behavior=ReprocessBehavior.NONE,
+        max_active_runs=10,
+        created_at=NOW - HOUR,
+        # Ahead of now: however long the test takes, its maker may live.
+        updated_at=NOW + HOUR,
+    )
+    session.add(backfill)
+    session.flush()
+    run, _ = make_run(session, f"backfill_{number}", number, "queued", backfill.id)
+    link = {"backfill_id": backfill.id, "logical_date": run.logical_date}
+    session.add(BackfillDagRun(sort_ordinal=1, dag_run_id=run.id, **link))
+    session.add(BackfillDagRun(sort_ordinal=2, exception_reason="unknown", **link))
 
 
 def make_assets(session):

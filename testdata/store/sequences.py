@@ -213,6 +213,7 @@ def sequences():
                     " ('warned', 'asset conflict', 'x', '2024-02-01 00:00:00.000000')"
                 ],
             },
+            {"dags": [], "import_errors": {"warned.py": "broken"}},
         ],
         "bundle": [
             {"dags": [dag("bundle")], "bundle_version": "v1", "version_data": {"commit": 1}},
@@ -265,6 +266,8 @@ def store(folder):
                     session=session,
                     files_parsed={(bundle, place.name)},
                 )
+            # As the DAG processor does in every turn of its loop.
+            DagWarning.purge_inactive_dag_warnings()
             with sqlite3.connect(database) as connection:
                 connection.execute("VACUUM INTO ?", [str(folder / f"{name}-{number}.db")])
             print(

@@ -2,7 +2,8 @@
 
 usage: official_scheduler.py folder step …
 
-first, changed, bad, listened, deadlines, bad_deadlines, partitions, bad_partitions
+first, changed, bad, listened, deadlines, bad_deadlines, partitions, bad_partitions, hanging,
+hanging_hooks, hanging_partitions
                       stores these DAGs in Airflow's database
 schedule              makes the runs that are due, and starts them
 finish                has the tasks named `producer…` succeed with three items each
@@ -19,6 +20,7 @@ import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import hanging_dags
 import partition_dags
 
 BUNDLE = "dags-folder"
@@ -44,6 +46,10 @@ def dags(version):
     def dag(dag_id):
         return DAG(dag_id, schedule="@once", start_date=datetime(2024, 1, 1, tzinfo=timezone.utc))
 
+    if version == "hanging":
+        return hanging_dags.dags()
+    if version == "hanging_hooks":
+        return [hanging_dags.dag(f"stuck_hook_{number:02}") for number in range(12)]
     if "deadlines" in version:
         return with_deadlines(version)
     if "partitions" in version:
@@ -89,7 +95,7 @@ def with_deadlines(version):
         references = {"referenced": [*good, DeadlineReference.DAGRUN_LOGICAL_DATE]}
     else:
         bad = [own["BadReference"](), own["Configured"]()]
-        references = dict.fromkeys(["raises", "hangs", "exits", "odd"], bad)
+        references = dict.fromkeys(["raises", "hangs", "exits", "odd", "fine"], bad)
     made = []
     for dag_id, of_dag in references.items():
         alerts = [

@@ -72,6 +72,9 @@ def schedules(version):
         return {dag_id: partitioned(mapper) for dag_id, mapper in bad.items()} | {
             "good": partitioned(own["Days"]())
         }
+    if version == "hanging_partitions":
+        stuck = {f"stuck_{number}": partitioned(own["HangingMapper"](number)) for number in range(3)}
+        return stuck | {"good": partitioned(own["Days"]())}
     every = {"upstream_mapper": own["Days"](), "window": own["EveryRegion"]()}
     return {
         "regions": partitioned(own["Regions"](days=2), IdentityMapper()),

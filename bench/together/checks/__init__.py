@@ -7,6 +7,13 @@ What is allowed when processes are killed:
   whose scheduler was taken for dead, and its process is ended before the next try begins.
 - A task instance that was queued and not started may be queued again; that is a new try, without the old one
   having run.
+- A try whose process cannot be killed keeps its slot until it is gone; then it has failed like any other that
+  was killed. Its scheduler and the other tasks of that go on.
+- While the database takes no writes, or has no room for them, nothing happens, and no more follows from it
+  than that schedulers and tasks were not heard of: what has ended meanwhile is put down afterwards, as it
+  ended.
+- A run with a bad value does not move on, nor does another of its DAG have to, until it is as it was; of a
+  DAG whose timetable hangs, no run is made as long. Nobody writes over what is bad, and all else goes on.
 - In the end each task instance has succeeded, and its last try has written both of its lines.
 - The callback of a run is called once, and so is that of a try which did not end by itself. Nobody kills the
   DAG processor, which calls them.

@@ -3,6 +3,9 @@
 A task instance could move on if it is at work, if it waits for another try, if it has not begun and all
 before it is done, or if it is scheduled and every limit leaves room. A run could if there is room for it, and
 so could a DAG with fewer runs than it will have.
+
+Nothing of a run has to move on while a row of it is bad, nor of its DAG, and no DAG gets a run while its
+timetable hangs: that time does not count.
 """
 
 from collections import defaultdict
@@ -145,6 +148,18 @@ class Replay:
         if before is not None:
             del self.waiting[what]
             name = str(what) if isinstance(what, str | Key) else " of ".join(reversed(what))
-            self.waits.append((at - since, name, before, self.facts.ended - at))
+            seconds = at - since - self._excused(what, since, at)
+            self.waits.append((seconds, name, before, self.facts.ended - at))
         if why is not None:
             self.waiting[what] = (at, why)
+
+    def _excused(self, what: object, since: float, at: float) -> float:
+        """For how long something could not move on, of the time that it waited."""
+        dag_id = what if isinstance(what, str) else what[0]
+        hangs = self.dags[dag_id].has_own_timetable
+        seconds = 0.0
+        for excuse in self.facts.excuses:
+            if excuse.dag_id == dag_id or (not excuse.dag_id and hangs):
+                until = self.facts.ended if excuse.until is None else excuse.until
+                seconds += max(0.0, min(at, until) - max(since, excuse.since))
+        return seconds

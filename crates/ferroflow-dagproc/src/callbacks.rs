@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use ferroflow_db::callback::{self, HeldCallback};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, job};
-use ferroflow_model::{Json, extended_json};
+use ferroflow_model::{Json, extended_json, standard_json};
 use ferroflow_python::{ParseOutcome, ParseRequest, Sink, parse};
 use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
@@ -168,7 +168,9 @@ async fn release_of_the_dead(
         let lives = if let Some(lives) = is_alive.get(&holder) {
             *lives
         } else {
-            job::find(tx, holder).await?.is_some_and(|job| job.is_alive(now, patience))
+            // One whose row cannot be read shows no sign of life.
+            let found = job::find(tx, holder).await;
+            tx.unreadable().or_note(found)?.flatten().is_some_and(|job| job.is_alive(now, patience))
         };
         is_alive.insert(holder, lives);
         if lives {
@@ -214,7 +216,8 @@ fn read(data: &Json) -> Result<Request, String> {
     let data = data.value().map_err(|error| error.to_string())?;
     let data = extended_json::decode(&data);
     let text = data.get("req_data").and_then(Value::as_str).ok_or("it has no req_data")?;
-    let whole: Value = serde_json::from_str(text).map_err(|error| format!("its req_data: {error}"))?;
+    let whole: Value =
+        serde_json::from_str(&standard_json(text)).map_err(|error| format!("its req_data: {error}"))?;
     let request: Request = serde_json::from_value(whole.clone()).map_err(|error| error.to_string())?;
     Ok(Request { whole, ..request })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_telemetry::metrics::dag_processing as metrics;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::Error;
 use crate::bundle::{Occasion, Refreshed};
@@ -14,6 +14,10 @@ use crate::file::{DagFile, Statistics};
 use crate::files::{Change, Changed, Listing};
 use crate::manager::Manager;
 use crate::parse_file::Done;
+
+/// A file is parsed again after so long at the latest if a timetable has failed: until then its DAG gets no run, however
+/// long `min_file_process_interval` is.
+const REST_WITHOUT_NEXT_RUN: SignedDuration = SignedDuration::from_secs(15);
 
 impl Manager {
     pub(crate) fn stored(&mut self, file: &DagFile, duration: f64, done: Done, now: Timestamp) {
@@ -26,15 +30,22 @@ impl Manager {
         if let Some(imports) = done.imports {
             statistics.imports = imports;
         }
-        self.finish(file, duration, now);
+        let longest_rest = done.has_silent_timetable.then_some(REST_WITHOUT_NEXT_RUN);
+        self.finish(file, duration, longest_rest, now);
     }
 
     /// The file was parsed, but what came of it is not in the database: it is tried again when it is due.
     pub(crate) fn not_stored(&mut self, file: &DagFile, duration: f64, now: Timestamp) {
-        self.finish(file, duration, now);
+        self.finish(file, duration, None, now);
     }
 
-    fn finish(&mut self, file: &DagFile, duration: f64, now: Timestamp) {
+    fn finish(
+        &mut self,
+        file: &DagFile,
+        duration: f64,
+        longest_rest: Option<SignedDuration>,
+        now: Timestamp,
+    ) {
         if !self.queue.contains(file) {
             self.statistics.remove(file);
             return;
@@ -45,7 +56,10 @@ impl Manager {
         statistics.runs += 1;
         metrics::last_duration(file.measured(), Duration::try_from_secs_f64(duration).unwrap_or_default());
         self.total_parse_time += duration;
-        self.queue.finish(file, now);
+        match longest_rest {
+            Some(longest) => self.queue.finish_for_now(file, now, longest),
+            None => self.queue.finish(file, now),
+        }
         if self.is_drained() {
             let sum = |count: fn(&Statistics) -> usize| self.statistics.values().map(count).sum();
             let seconds = Duration::try_from_secs_f64(self.total_parse_time).unwrap_or_default();

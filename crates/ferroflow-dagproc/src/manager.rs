@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferroflow_execution::tell_unreadable;
 use ferroflow_model::file_queue::{FileQueue, QueueRules};
 use ferroflow_python::bundles::BundleState;
 use ferroflow_telemetry::clock::{self, signed};
@@ -297,6 +298,7 @@ impl Manager {
             Event::Looked(name, looked) => self.looked(&name, *looked),
             Event::ChoreDone(chore, done) => {
                 self.chores.done(chore, now);
+                tell_unreadable(&self.cx.db);
                 match done {
                     Ok(done) => self.chore_done(done),
                     Err(error) => tracing::error!("{chore}: {}", ferroflow_telemetry::chain(&error)),

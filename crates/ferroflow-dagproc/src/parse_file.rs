@@ -30,7 +30,7 @@ pub(crate) struct Parsed {
 }
 
 /// What became of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) dags: usize,
     pub(crate) import_errors: usize,
@@ -38,6 +38,8 @@ pub(crate) struct Done {
     pub(crate) is_stored: bool,
     /// Files of the bundle that it imports; `None` if that is not known this time.
     pub(crate) imports: Option<Vec<Arc<str>>>,
+    /// Whether a DAG of it has no next run because its timetable failed, which may pass.
+    pub(crate) has_silent_timetable: bool,
 }
 
 /// Parses a file in a child. An error is about us, not about the file.
@@ -64,9 +66,9 @@ pub(crate) async fn store(cx: &Context, work: &FileToParse, parsed: Parsed) -> R
             let noted =
                 store::store_failure(&cx.db, &work.file.bundle, &work.file.relative, &text, now).await?;
             tell_listeners(cx, &work.bundle_path, &[noted]).await;
-            Ok(Done { dags: 0, import_errors: 1, is_stored: false, imports: None })
+            Ok(Done { import_errors: 1, ..Done::default() })
         }
-        ParseOutcome::CallbacksRun => Ok(Done { dags: 0, import_errors: 0, is_stored: false, imports: None }),
+        ParseOutcome::CallbacksRun => Ok(Done::default()),
     }
 }
 
@@ -93,6 +95,7 @@ async fn store_result(
         import_errors: stored.import_errors.len(),
         is_stored: true,
         imports: Some(imports),
+        has_silent_timetable: !stored.timetable_failures.is_empty(),
     })
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
 
 /// Far longer than any change takes.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_mins(1);
 
 struct Watched {
     root: PathBuf,

@@ -52,19 +52,19 @@ pub async fn find_by_names(tx: &mut Tx, names: &[&str]) -> Result<Vec<StoredAsse
 /// The active asset of a name, and its id.
 pub async fn active_by_name(tx: &mut Tx, name: &str) -> Result<Option<(i64, FoundAsset)>, Error> {
     let row = tx.fetch_optional(sql!("asset/active_by_name"), binds![name]).await?;
-    row.as_ref().map(found_asset).transpose()
+    Ok(tx.readable(row.as_slice(), found_asset)?.pop())
 }
 
 /// The active asset of a URI, and its id.
 pub async fn active_by_uri(tx: &mut Tx, uri: &str) -> Result<Option<(i64, FoundAsset)>, Error> {
     let row = tx.fetch_optional(sql!("asset/active_by_uri"), binds![uri]).await?;
-    row.as_ref().map(found_asset).transpose()
+    Ok(tx.readable(row.as_slice(), found_asset)?.pop())
 }
 
 /// The assets that an alias was resolved to, active or not.
 pub async fn of_alias(tx: &mut Tx, alias: &str) -> Result<Vec<FoundAsset>, Error> {
     let rows = tx.fetch_all(sql!("asset/of_alias"), binds![alias]).await?;
-    rows.iter().map(|row| Ok(found_asset(row)?.1)).collect()
+    tx.readable(&rows, |row| Ok(found_asset(row)?.1))
 }
 
 /// Adds an asset, unless there is one of its name and URI already, which stays as it is.

@@ -28,7 +28,7 @@ pub struct FoundAsset {
 /// Assets that are in use although nothing refers to them, as many as asked for.
 pub async fn unreferenced(tx: &mut Tx, limit: u32) -> Result<Vec<FoundAsset>, Error> {
     let rows = tx.fetch_all(sql!("asset_active/unreferenced"), binds![i64::from(limit)]).await?;
-    rows.iter().map(asset).collect()
+    tx.readable(&rows, asset)
 }
 
 /// Notes that an asset is not in use. False if something refers to it by now.
@@ -50,10 +50,14 @@ pub async fn waiting(tx: &mut Tx) -> Result<Vec<(FoundAsset, String, BTreeSet<St
             .map(|row| Ok((row.get::<i64>("asset_id")?, row.get::<String>("dag_id")?)))
             .collect::<Result<Vec<_>, Error>>()?;
         for row in rows {
-            let asset = asset(row)?;
+            let Some((asset, group)) =
+                tx.or_note(asset(row).and_then(|asset| Ok((asset, row.get("group")?))))?
+            else {
+                continue;
+            };
             let dags =
                 references.iter().filter(|(id, _)| *id == asset.id).map(|(_, dag)| dag.clone()).collect();
-            found.push((asset, row.get("group")?, dags));
+            found.push((asset, group, dags));
         }
     }
     Ok(found)
@@ -82,7 +86,7 @@ pub async fn warnings(tx: &mut Tx, warning_type: &str) -> Result<Vec<DagWarning>
             message: row.get("message")?,
         })
     };
-    rows.iter().map(warning).collect()
+    tx.readable(&rows, warning)
 }
 
 /// Adds a warning, or changes what it says. Its time stays that of the first.

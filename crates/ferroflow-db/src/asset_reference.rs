@@ -174,9 +174,7 @@ fn add(found: &mut StoredReferences, row: &Row) -> Result<(), Error> {
 
 fn access(row: &Row) -> Result<Access, Error> {
     let teams = match row.json("content")? {
-        Some(teams) => {
-            teams.value().map_err(|error| Error::Column { column: "content", source: error.into() })?
-        }
+        Some(teams) => teams.value().map_err(|error| row.bad("content", error))?,
         None => Value::Null,
     };
     Ok(Access { teams, allow_global: row.optional("allow_global")?.unwrap_or(true) })

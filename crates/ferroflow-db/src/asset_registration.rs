@@ -91,9 +91,9 @@ pub struct ConsumedEvent {
 pub async fn active(tx: &mut Tx, names: &[&str], uris: &[&str]) -> Result<Vec<ActiveAsset>, Error> {
     let binds = vec![names.iter().copied().collect(), uris.iter().copied().collect()];
     let rows = tx.fetch_all(sql!("asset/active_of_outlets"), binds).await?;
-    rows.iter()
-        .map(|row| Ok(ActiveAsset { id: row.get("id")?, name: row.get("name")?, uri: row.get("uri")? }))
-        .collect()
+    let active =
+        |row: &Row| Ok(ActiveAsset { id: row.get("id")?, name: row.get("name")?, uri: row.get("uri")? });
+    tx.readable(&rows, active)
 }
 
 /// Names and URIs of the assets in use that have one of these names.
@@ -101,9 +101,8 @@ pub async fn active_keys(tx: &mut Tx, names: &[&str]) -> Result<Vec<(String, Str
     let mut found = Vec::new();
     for names in names.chunks(BATCH) {
         let list: Bind = names.iter().copied().collect();
-        for row in &tx.fetch_all(sql!("asset_active/find_by_names"), vec![list]).await? {
-            found.push((row.get("name")?, row.get("uri")?));
-        }
+        let rows = tx.fetch_all(sql!("asset_active/find_by_names"), vec![list]).await?;
+        found.extend(tx.readable(&rows, |row| Ok((row.get("name")?, row.get("uri")?)))?);
     }
     Ok(found)
 }
@@ -151,7 +150,7 @@ pub async fn insert_event(
 }
 
 /// The DAGs that wait for an asset, by itself, by its name, by its URI or by one of these aliases, and are not
-/// paused.
+/// paused. One whose row cannot be read is left out: what its own DAG waits for keeps back no other.
 pub async fn listeners(
     tx: &mut Tx,
     asset_id: i64,
@@ -162,7 +161,7 @@ pub async fn listeners(
     binds.push(alias_ids.iter().copied().collect());
     binds.push(Bind::from(asset_id));
     let rows = tx.fetch_all(sql!("asset_reference/listeners"), binds).await?;
-    rows.iter().map(listener).collect()
+    tx.readable(&rows, listener)
 }
 
 /// Who may see the changes that a task makes to an asset; `None` if the DAG does not say that it makes any.
@@ -215,8 +214,8 @@ fn names(row: &Row, column: &'static str) -> Result<Option<Vec<String>>, Error> 
         Ok(Value::Array(items)) => {
             Ok(Some(items.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
         }
-        Ok(_) => Err(Error::Column { column, source: "holds no list of names".into() }),
-        Err(error) => Err(Error::Column { column, source: error.into() }),
+        Ok(_) => Err(row.bad(column, "it is no list of names")),
+        Err(error) => Err(row.bad(column, error)),
     }
 }
 

@@ -31,7 +31,7 @@ pub struct QueuedAsset {
 /// All that waits.
 pub async fn queued(tx: &mut Tx) -> Result<Vec<QueuedAsset>, Error> {
     let rows = tx.fetch_all(sql!("asset_dag_run_queue/all"), Vec::new()).await?;
-    rows.iter().map(queued_asset).collect()
+    tx.readable(&rows, queued_asset)
 }
 
 /// Locks what waits for some DAGs and is locked by nobody else, and tells what it is.
@@ -48,7 +48,7 @@ pub async fn lock_queued(tx: &mut Tx, dag_ids: &[&str]) -> Result<Vec<QueuedAsse
     // Names are read apart: MariaDB would lock what is joined.
     let list = dag_ids.iter().copied().collect();
     let rows = tx.fetch_all(sql!("asset_dag_run_queue/of_dags"), vec![list]).await?;
-    let mut queued = rows.iter().map(queued_asset).collect::<Result<Vec<QueuedAsset>, Error>>()?;
+    let mut queued = tx.readable(&rows, queued_asset)?;
     queued.retain(|one| {
         locked.iter().any(|(asset_id, dag_id)| *asset_id == one.asset_id && *dag_id == one.dag_id)
     });
@@ -67,7 +67,7 @@ pub async fn unqueue(tx: &mut Tx, queued: &[(i64, &str)]) -> Result<(), Error> {
 /// Since when a DAG waits for its assets.
 pub async fn waits_since(tx: &mut Tx, dag_id: &str) -> Result<Option<Timestamp>, Error> {
     let row = tx.fetch_optional(sql!("dag_schedule_asset_reference/waits_since"), binds![dag_id]).await?;
-    row.map_or(Ok(None), |row| row.optional("since"))
+    Ok(row.map_or(Ok(None), |row| tx.or_note(row.optional("since")))?.flatten())
 }
 
 /// Ties the events of a window that no run of the DAG has yet to one that waits for them, and says how many these are.

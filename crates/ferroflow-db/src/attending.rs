@@ -5,6 +5,7 @@
 
 use ferroflow_model::state::RunState;
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use crate::bind::{Bind, binds};
 use crate::dag_run::ClaimedRun;
@@ -57,7 +58,7 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<LockedRun>, Error> {
 pub async fn living_peers(tx: &mut Tx, job_type: &str, peers: PeersAlive<'_>) -> Result<Vec<i64>, Error> {
     let binds = binds![job_type, peers.executor_class, peers.heartbeat_since];
     let rows = tx.fetch_all(sql!("job/living"), binds).await?;
-    rows.iter().map(|row| row.get("id")).collect()
+    tx.readable(&rows, |row| row.get("id"))
 }
 
 /// Running runs, of DAGs that are not paused, that no living peer looks after; those first that waited longest.
@@ -83,7 +84,7 @@ pub async fn unattended(
     let run = |row: &Row| {
         Ok(ClaimedRun { id: row.get("id")?, dag_id: row.get("dag_id")?, run_id: row.get("run_id")? })
     };
-    rows.iter().map(run).collect()
+    tx.readable(&rows, run)
 }
 
 /// Leaves all runs of a scheduler to whoever finds them.
@@ -96,10 +97,10 @@ pub async fn states(tx: &mut Tx, ids: &[i64]) -> Result<Vec<AttendedRun>, Error>
     let mut found = Vec::new();
     for ids in ids.chunks(BATCH) {
         let rows = tx.fetch_all(sql!("dag_run/attended"), vec![ids.iter().copied().collect()]).await?;
-        for row in &rows {
+        found.extend(tx.readable(&rows, |row| {
             let is_held = row.get("is_paused")? || row.get("is_stale")?;
-            found.push(AttendedRun { id: row.get("id")?, state: row.get_parsed("state")?, is_held });
-        }
+            Ok(AttendedRun { id: row.get("id")?, state: row.get_parsed("state")?, is_held })
+        })?);
     }
     Ok(found)
 }
@@ -110,9 +111,18 @@ pub async fn changed(tx: &mut Tx, ids: &[i64], since: Timestamp) -> Result<Vec<(
     for ids in ids.chunks(BATCH) {
         let ids: Bind = ids.iter().copied().collect();
         let rows = tx.fetch_all(sql!("task_instance/changed"), vec![ids, since.into()]).await?;
-        for row in &rows {
-            found.push((row.get("dag_run_id")?, instance(row)?));
-        }
+        found.extend(tx.readable(&rows, |row| Ok((row.get("dag_run_id")?, instance(row)?)))?);
     }
     Ok(found)
+}
+
+/// Those of some instances that were written since then, each with the row of its run.
+pub async fn changed_some(
+    tx: &mut Tx,
+    ids: &[Uuid],
+    since: Timestamp,
+) -> Result<Vec<(i64, InstanceRow)>, Error> {
+    let ids: Bind = ids.iter().copied().collect();
+    let rows = tx.fetch_all(sql!("task_instance/changed_some"), vec![ids, since.into()]).await?;
+    tx.readable(&rows, |row| Ok((row.get("dag_run_id")?, instance(row)?)))
 }

@@ -24,13 +24,21 @@ pub struct Backfill {
 /// Some backfills.
 pub async fn find(tx: &mut Tx, ids: &[i32]) -> Result<Vec<Backfill>, Error> {
     let rows = tx.fetch_all(sql!("backfill/facts"), vec![list(ids)]).await?;
-    rows.iter().map(backfill).collect()
+    tx.readable(&rows, backfill)
+}
+
+/// The backfills that runs of some DAGs wait for to start, each with its DAG. One that is over may be among them: a run of
+/// it was cleared.
+pub async fn with_queued_runs(tx: &mut Tx, dag_ids: &[&str]) -> Result<Vec<(String, Backfill)>, Error> {
+    let list: Bind = dag_ids.iter().copied().collect();
+    let rows = tx.fetch_all(sql!("backfill/with_queued_runs"), vec![list]).await?;
+    tx.readable(&rows, |row| Ok((row.get("dag_id")?, backfill(row)?)))
 }
 
 /// Locks those of some backfills that nobody else has locked, as official schedulers do that start their runs.
 pub async fn lock_free(tx: &mut Tx, ids: &[i32]) -> Result<Vec<Backfill>, Error> {
     let rows = tx.fetch_all(sql!("backfill/lock_free"), vec![list(ids)]).await?;
-    rows.iter().map(backfill).collect()
+    tx.readable(&rows, backfill)
 }
 
 fn list(ids: &[i32]) -> Bind {

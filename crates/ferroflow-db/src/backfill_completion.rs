@@ -11,7 +11,7 @@ use crate::tx::Tx;
 /// unless it was made before this time.
 pub async fn completable(tx: &mut Tx, made_before: Timestamp) -> Result<Vec<i64>, Error> {
     let rows = tx.fetch_all(sql!("backfill/completable"), binds![made_before]).await?;
-    rows.iter().map(|row| row.get("id")).collect()
+    tx.readable(&rows, |row| row.get("id"))
 }
 
 /// Notes that a backfill is completed. False if it is already, if a run of it waits or runs, or if somebody else has it.

@@ -29,6 +29,8 @@ pub struct NewBackfill {
     pub max_active_runs: i32,
     /// Who asked for it.
     pub triggering_user_name: Option<String>,
+    /// Whether its runs wait, because not all of them are made yet.
+    pub is_paused: bool,
 }
 
 /// A date of a backfill.
@@ -68,7 +70,7 @@ pub async fn insert(tx: &mut Tx, backfill: &NewBackfill, now: Timestamp) -> Resu
         backfill.from,
         backfill.to,
         backfill.conf.clone(),
-        false,
+        backfill.is_paused,
         backfill.reprocess.as_str(),
         backfill.max_active_runs,
         now,

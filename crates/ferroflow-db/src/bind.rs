@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::Json;
 use crate::encoding::timestamp;
-use crate::statement::padded;
+use crate::statement::{LONGEST_LIST, padded};
 
 /// A parameter. A NULL stays typed: the driver caches a statement by its text alone, and the first bind fixes
 /// the types of its parameters.
@@ -21,7 +21,7 @@ pub(crate) enum Bind {
     Json(Option<Json>),
     Uuid(Option<Uuid>),
     Time(Option<Timestamp>),
-    /// For `{in}`.
+    /// For `{in}` and `{few}`.
     List(Vec<Bind>),
     /// The values of several rows, one row after the other, for `{rows:…}`.
     Rows(Vec<Bind>),
@@ -48,6 +48,19 @@ pub(crate) fn flatten(binds: Vec<Bind>) -> (Vec<usize>, Vec<Bind>) {
         }
     }
     (lengths, flat)
+}
+
+/// The same values, in so many parts that no list is too long for one statement.
+pub(crate) fn parts(binds: Vec<Bind>) -> Vec<Vec<Bind>> {
+    let is_long = |bind: &Bind| matches!(bind, Bind::List(items) if items.len() > LONGEST_LIST);
+    let Some(place) = binds.iter().position(is_long) else { return vec![binds] };
+    let Bind::List(items) = &binds[place] else { return vec![binds] };
+    let with = |part: &[Bind]| {
+        let mut binds = binds.clone();
+        binds[place] = Bind::List(part.to_vec());
+        parts(binds)
+    };
+    items.chunks(LONGEST_LIST).flat_map(with).collect()
 }
 
 type Query<'q, DB> = sqlx::query::Query<'q, DB, <DB as sqlx::Database>::Arguments>;
@@ -185,6 +198,21 @@ pub(crate) use binds;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_lists_are_taken_in_parts_each_with_each() {
+        let list = |length: i64| (0..length).collect::<Bind>();
+        let lengths = |binds: Vec<Bind>| -> Vec<Vec<usize>> {
+            let length = |bind: &Bind| if let Bind::List(items) = bind { items.len() } else { 1 };
+            parts(binds).iter().map(|part| part.iter().map(length).collect()).collect()
+        };
+        assert_eq!(lengths(vec![Bind::from("x"), list(4096)]), [[1, 4096]]);
+        assert_eq!(lengths(vec![list(9000), Bind::from(1)]), [[4096, 1], [4096, 1], [808, 1]]);
+        assert_eq!(lengths(vec![list(4097), list(5000)]), [[4096, 4096], [4096, 904], [1, 4096], [1, 904]]);
+        // Each item is in one of them.
+        let items: Vec<Bind> = parts(vec![list(9000)]).into_iter().flatten().collect();
+        assert_eq!(format!("{:?}", flatten(items).1.len()), "9216");
+    }
 
     #[test]
     fn lists_are_padded_and_an_empty_one_is_a_null_of_its_type() {

@@ -138,11 +138,9 @@ async fn hold_rows(
 /// Every callback that a processor of ours holds, whether it lives or not.
 pub async fn held(tx: &mut Tx) -> Result<Vec<HeldCallback>, Error> {
     let rows = tx.fetch_all(sql!("callback/held"), Vec::new()).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(HeldCallback { id: row.get("id")?, data: readable(row), holder: row.get("bundle_name")? })
-        })
-        .collect()
+    tx.readable(&rows, |row| {
+        Ok(HeldCallback { id: row.get("id")?, data: readable(row), holder: row.get("bundle_name")? })
+    })
 }
 
 /// Gives a callback back to its bundle: whoever held it did not run it. False if it is not held any more.

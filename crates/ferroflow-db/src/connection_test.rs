@@ -72,7 +72,7 @@ pub async fn lock_pending(tx: &mut Tx, limit: u32) -> Result<Vec<PendingTest>, E
             team_name: row.optional("team_name")?,
         })
     };
-    rows.iter().map(pending).collect()
+    tx.readable(&rows, pending)
 }
 
 /// Locks tests that have not ended and were last written before a time.
@@ -86,7 +86,7 @@ pub async fn lock_stale(tx: &mut Tx, before: Timestamp, limit: u32) -> Result<Ve
             state: row.get("state")?,
         })
     };
-    rows.iter().map(stale).collect()
+    tx.readable(&rows, stale)
 }
 
 /// Notes that a pending test goes to an executor. False if it does not wait any more.

@@ -36,7 +36,8 @@ pub async fn insert_if_missing(tx: &mut Tx, name: &str) -> Result<(), Error> {
 
 /// Every bundle, by name.
 pub async fn list(tx: &mut Tx) -> Result<Vec<DagBundle>, Error> {
-    tx.fetch_all(sql!("dag_bundle/list"), Vec::new()).await?.iter().map(dag_bundle).collect()
+    let rows = tx.fetch_all(sql!("dag_bundle/list"), Vec::new()).await?;
+    tx.readable(&rows, dag_bundle)
 }
 
 /// Makes a bundle active, new or known, with the link to its source.

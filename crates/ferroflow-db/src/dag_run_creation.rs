@@ -79,10 +79,10 @@ pub async fn of_dates(
     let mut found = HashMap::new();
     for dates in dates.chunks(BATCH) {
         let tuples = dates.iter().map(|(dag_id, date)| binds![*dag_id, *date]);
-        for row in &tx.fetch_all(sql!("dag_run/of_dates"), vec![padded_rows(tuples)]).await? {
-            let key = (row.get("dag_id")?, row.get("logical_date")?);
-            found.insert(key, run_of_date(row)?);
-        }
+        let rows = tx.fetch_all(sql!("dag_run/of_dates"), vec![padded_rows(tuples)]).await?;
+        found.extend(tx.readable(&rows, |row| {
+            Ok(((row.get("dag_id")?, row.get("logical_date")?), run_of_date(row)?))
+        })?);
     }
     Ok(found)
 }
@@ -96,7 +96,9 @@ pub async fn count_active(tx: &mut Tx, dag_ids: &[&str]) -> Result<HashMap<Strin
             let runs: i64 = row.get("runs")?;
             let runs = u32::try_from(runs).unwrap_or(u32::MAX);
             let counts = found.entry(row.get("dag_id")?).or_default();
-            let is_backfill = row.get::<String>("run_type")? == "backfill";
+            // Of whatever type it is, it is active.
+            let run_type: Option<String> = tx.or_note(row.get("run_type"))?;
+            let is_backfill = run_type.as_deref() == Some("backfill");
             let count = if is_backfill { &mut counts.backfills } else { &mut counts.others };
             *count = count.saturating_add(runs);
         }
@@ -109,10 +111,9 @@ pub async fn last_scheduled(tx: &mut Tx, dag_ids: &[&str]) -> Result<HashMap<Str
     let mut found = HashMap::new();
     for ids in dag_ids.chunks(BATCH) {
         let list = ids.iter().copied().collect();
-        for row in &tx.fetch_all(sql!("dag_run/last_scheduled"), vec![list]).await? {
-            if let Some(at) = row.optional("made_at")? {
-                found.insert(row.get("dag_id")?, at);
-            }
+        let rows = tx.fetch_all(sql!("dag_run/last_scheduled"), vec![list]).await?;
+        for (dag_id, at) in tx.readable(&rows, |row| Ok((row.get("dag_id")?, row.optional("made_at")?)))? {
+            found.extend(at.map(|at| (dag_id, at)));
         }
     }
     Ok(found)
@@ -125,7 +126,8 @@ pub async fn last_asset_triggered(
     before: Timestamp,
 ) -> Result<Option<Timestamp>, Error> {
     let row = tx.fetch_optional(sql!("dag_run/last_asset_triggered"), binds![dag_id, before]).await?;
-    row.map_or(Ok(None), |row| row.optional("run_after"))
+    // Only whose turn it is, and which events are old, depends on it.
+    Ok(row.map_or(Ok(None), |row| tx.or_note(row.optional("run_after")))?.flatten())
 }
 
 /// Rows for a list of tuples, the last one repeated up to a power of two: what stands in a list twice is found once.

@@ -44,16 +44,17 @@ pub async fn with_dag(tx: &mut Tx, ids: &[i64]) -> Result<Vec<RunWithDag>, Error
     let mut found = Vec::with_capacity(ids.len());
     for ids in ids.chunks(BATCH) {
         let list = vec![ids.iter().copied().collect()];
-        for row in &tx.fetch_all(sql!("dag_run/with_dag"), list).await? {
-            found.push(RunWithDag {
+        let rows = tx.fetch_all(sql!("dag_run/with_dag"), list).await?;
+        found.extend(tx.readable(&rows, |row| {
+            Ok(RunWithDag {
                 run: dag_run::dag_run(row)?,
                 is_paused: row.get("is_paused")?,
                 max_active_tasks: row.get("max_active_tasks")?,
                 bundle_name: row.get("bundle_name")?,
                 relative_fileloc: row.optional("relative_fileloc")?,
                 team_name: row.optional("team_name")?,
-            });
-        }
+            })
+        })?);
     }
     Ok(found)
 }

@@ -54,7 +54,7 @@ pub struct RunningRuns {
 /// The DAGs that have queued runs.
 pub async fn waiting_dags(tx: &mut Tx) -> Result<Vec<String>, Error> {
     let rows = tx.fetch_all(sql!("dag_run/waiting_dags"), Vec::new()).await?;
-    rows.iter().map(|row| row.get("dag_id")).collect()
+    tx.readable(&rows, |row| row.get("dag_id"))
 }
 
 /// What runs of some DAGs.
@@ -68,7 +68,8 @@ pub async fn running(tx: &mut Tx, dag_ids: &[&str]) -> Result<Vec<RunningRuns>, 
                 dag_id: row.get("dag_id")?,
                 backfill_id: row.optional("backfill_id")?,
                 count: u32::try_from(runs).unwrap_or(u32::MAX),
-                last_started: row.optional("last_started")?,
+                // Whatever it is, they run, and take their places.
+                last_started: tx.or_note(row.optional("last_started"))?.flatten(),
             });
         }
     }
@@ -86,9 +87,8 @@ pub async fn startable(
     let mut found = Vec::new();
     for ids in dag_ids.chunks(BATCH) {
         let list: Bind = ids.iter().copied().collect();
-        for row in &tx.fetch_all(sql!("dag_run/startable"), vec![list, now.into(), most.into()]).await? {
-            found.push(startable_run(row)?);
-        }
+        let rows = tx.fetch_all(sql!("dag_run/startable"), vec![list, now.into(), most.into()]).await?;
+        found.extend(tx.readable(&rows, startable_run)?);
     }
     Ok(found)
 }
@@ -96,7 +96,7 @@ pub async fn startable(
 /// Locks those of some runs that are still queued and that nobody else has locked, and tells which they are.
 pub async fn lock_queued(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
     let rows = tx.fetch_all(sql!("dag_run/lock_queued"), vec![ids.iter().copied().collect()]).await?;
-    rows.iter().map(|row| row.get("id")).collect()
+    tx.readable(&rows, |row| row.get("id"))
 }
 
 /// Starts queued runs, and says how many. A start that they had before is forgotten.

@@ -1,16 +1,19 @@
 //! The connection to the metadata database, and transactions on it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand::RngExt as _;
 use scoped_futures::ScopedBoxFuture;
 use sqlx::{MySqlPool, PgPool, SqlitePool};
 
+use crate::connect::Trust;
 use crate::dialect::Dialect;
-use crate::error::Error;
+use crate::error::{Error, is_useless};
 use crate::news::Messenger;
 use crate::statement::Rendering;
 use crate::tx::{Connection, Tx};
+use crate::unreadable::Unreadable;
 
 /// The metadata database. Cheap to clone; all clones share one pool.
 #[derive(Clone, Debug)]
@@ -23,10 +26,16 @@ pub struct Db {
     pub(crate) keep_prepared: bool,
     /// Where the tables are on PostgreSQL, if `[database] sql_alchemy_schema` says so.
     pub(crate) schema: Option<ConfiguredSchema>,
+    /// Which connections may be used.
+    pub(crate) trust: Trust,
     /// Name and version, as the server states them.
     pub(crate) server: String,
     /// Who takes what was told to whoever hears it.
     pub(crate) messenger: Messenger,
+    /// The rows that could not be read.
+    pub(crate) unreadable: Arc<Unreadable>,
+    /// For how long a change waits until others let go of a row, if not for as long as they take.
+    pub(crate) lock_patience: Option<Duration>,
 }
 
 /// A schema of PostgreSQL before the ones that the user's connections look in anyway.
@@ -55,8 +64,8 @@ enum Purpose {
 impl Db {
     /// Runs `work` in one transaction: commits on `Ok`, rolls back on `Err`.
     ///
-    /// A serialization failure, a deadlock, a lost connection or a busy lock repeats the whole of it, up to
-    /// `[database] max_db_retries` attempts; `work` therefore has no effects outside the transaction.
+    /// A serialization failure, a deadlock, a lost connection, a busy lock or a server that cannot do it now repeats the
+    /// whole of it, up to `[database] max_db_retries` attempts; `work` therefore has no effects outside the transaction.
     ///
     /// ```text
     /// db.transact(|tx| async move { pool::lock_all(tx).await }.scope_boxed()).await
@@ -86,6 +95,15 @@ impl Db {
         self.repeat(Purpose::Rehearse, work).await
     }
 
+    /// The same database for whoever has other things to do than to wait: a change that needs a row which others hold for
+    /// longer than this fails, and is not repeated ([`Error::is_busy`]). SQLite has no locks of rows, and MySQL and MariaDB
+    /// know one patience, for everybody.
+    #[must_use]
+    pub fn with_lock_patience(&self, patience: Duration) -> Self {
+        let lock_patience = (self.dialect() != Dialect::Sqlite).then_some(patience);
+        Self { lock_patience, ..self.clone() }
+    }
+
     /// Which database this is.
     pub fn dialect(&self) -> Dialect {
         self.rendering.dialect
@@ -94,6 +112,11 @@ impl Db {
     /// Name and version of the server.
     pub fn server(&self) -> &str {
         &self.server
+    }
+
+    /// The rows that could not be read, here or by another clone.
+    pub fn unreadable(&self) -> &Unreadable {
+        &self.unreadable
     }
 
     /// Turns on the write-ahead log of a SQLite file.
@@ -123,7 +146,7 @@ impl Db {
         let mut attempt = 1;
         loop {
             match self.attempt(purpose, &mut work).await {
-                Err(error) if error.is_transient() && attempt < self.max_attempts => {
+                Err(error) if self.is_repeated(&error) && attempt < self.max_attempts => {
                     tracing::debug!(attempt, %error, "transaction is repeated");
                     tokio::time::sleep(backoff(attempt)).await;
                     attempt += 1;
@@ -131,6 +154,10 @@ impl Db {
                 outcome => return outcome,
             }
         }
+    }
+
+    fn is_repeated(&self, error: &Error) -> bool {
+        error.is_transient() && !(error.is_busy() && self.lock_patience.is_some())
     }
 
     async fn attempt<'a, T, W>(&self, purpose: Purpose, work: &mut W) -> Result<T, Error>
@@ -143,24 +170,43 @@ impl Db {
     }
 
     async fn begin(&self, purpose: Purpose) -> Result<Tx, Error> {
-        let connection = match (&self.pool, &self.schema) {
-            (Pool::Postgres(pool), None) => pool.begin().await.map(Connection::Postgres),
-            (Pool::Postgres(pool), Some(schema)) => {
-                // For this transaction alone: a setting of the session would reach whoever gets the server
-                // connection next.
-                let begin = format!("BEGIN; {}", schema.put_first());
-                pool.begin_with(sqlx::AssertSqlSafe(begin)).await.map(Connection::Postgres)
+        let connection = match &self.pool {
+            Pool::Postgres(pool) => {
+                let begin = sqlx::AssertSqlSafe(self.begin_postgres(purpose));
+                pool.begin_with(begin).await.map(Connection::Postgres)
             }
-            (Pool::MySql(pool), _) => pool.begin().await.map(Connection::MySql),
+            Pool::MySql(pool) => pool.begin().await.map(Connection::MySql),
             // A transaction that reads first and writes later could find that another has written in
             // between, and fail without any chance to wait: it takes the one write lock at once.
-            (Pool::Sqlite(pool), _) if purpose != Purpose::Read => {
+            Pool::Sqlite(pool) if purpose != Purpose::Read => {
                 pool.begin_with("BEGIN IMMEDIATE").await.map(Connection::Sqlite)
             }
-            (Pool::Sqlite(pool), _) => pool.begin().await.map(Connection::Sqlite),
+            Pool::Sqlite(pool) => pool.begin().await.map(Connection::Sqlite),
         };
-        let connection = connection.map_err(|cause| Error::Query { operation: "begin".to_owned(), cause })?;
-        Ok(Tx::new(connection, self))
+        match connection {
+            Ok(connection) => Ok(Tx::new(connection, self)),
+            Err(cause) => {
+                if is_useless(&cause) {
+                    self.trust.lose();
+                }
+                Err(Error::Query { operation: "begin".to_owned(), cause })
+            }
+        }
+    }
+
+    /// What is set is set for this transaction alone: a setting of the session would reach whoever gets the server
+    /// connection next. All of it goes in one message.
+    fn begin_postgres(&self, purpose: Purpose) -> String {
+        let mut begin = "BEGIN".to_owned();
+        if let Some(schema) = &self.schema {
+            begin = format!("{begin}; {}", schema.put_first());
+        }
+        if let Some(patience) = self.lock_patience
+            && purpose != Purpose::Read
+        {
+            begin = format!("{begin}; SET LOCAL lock_timeout = {}", patience.as_millis());
+        }
+        begin
     }
 }
 

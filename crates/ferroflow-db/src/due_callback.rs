@@ -37,7 +37,7 @@ pub async fn move_on(tx: &mut Tx, id: Uuid, from: Option<CallbackState>, to: &Mo
 /// Locks callbacks that wait for an executor, the weightiest first.
 pub async fn lock_pending(tx: &mut Tx, limit: u32) -> Result<Vec<Callback>, Error> {
     let rows = tx.fetch_all(sql!("callback/lock_pending"), binds![i64::from(limit)]).await?;
-    rows.iter().map(callback).collect()
+    tx.readable(&rows, callback)
 }
 
 /// Whose executor has a callback. Airflow has no column for it: until the callback has ended, it stands where its output
@@ -90,9 +90,8 @@ pub struct CallbackInHand {
 /// All callbacks that executors of our schedulers have, whether they live or not.
 pub async fn in_hand(tx: &mut Tx) -> Result<Vec<CallbackInHand>, Error> {
     let mut found = Vec::new();
-    for row in &tx.fetch_all(sql!("callback/with_executors"), Vec::new()).await? {
-        found.extend(read_in_hand(row)?);
-    }
+    let rows = tx.fetch_all(sql!("callback/with_executors"), Vec::new()).await?;
+    found.extend(tx.readable(&rows, read_in_hand)?.into_iter().flatten());
     Ok(found)
 }
 

@@ -24,6 +24,18 @@ pub async fn rotate_all(tx: &mut Tx, fernet: &Fernet) -> Result<Vec<Rotated>, Er
     Ok(rotated)
 }
 
+/// Whether anything is stored that only its key opens.
+pub async fn has_encrypted(tx: &mut Tx) -> Result<bool, Error> {
+    for Column { what, table, value, is_encrypted, .. } in COLUMNS {
+        let present = present(is_encrypted, value);
+        let select = format!("SELECT id FROM {{name:{table}}} WHERE {present} LIMIT 1");
+        if !tx.fetch_text(what, &select, Vec::new()).await?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// A column that may hold Fernet tokens.
 struct Column {
     what: &'static str,
@@ -90,7 +102,7 @@ const COLUMNS: &[Column] = &[
 
 async fn rotate(tx: &mut Tx, fernet: &Fernet, column: &Column) -> Result<u64, Error> {
     let Column { what, table, name, value, is_encrypted, id } = column;
-    let present = format!("{is_encrypted} AND {value} IS NOT NULL AND {value} <> ''");
+    let present = present(is_encrypted, value);
     let select = format!(
         "SELECT id, {{name:{name}}} AS name, {value} AS token FROM {{name:{table}}} WHERE {present} ORDER BY id"
     );
@@ -105,6 +117,10 @@ async fn rotate(tx: &mut Tx, fernet: &Fernet, column: &Column) -> Result<u64, Er
         count += tx.execute_text(what, &update, binds![after.text, id(&row)?, before.text]).await?;
     }
     Ok(count)
+}
+
+fn present(is_encrypted: &str, value: &str) -> String {
+    format!("{is_encrypted} AND {value} IS NOT NULL AND {value} <> ''")
 }
 
 fn number(row: &Row) -> Result<Bind, Error> {

@@ -37,7 +37,7 @@ pub struct TaskCount {
 /// All pools, by name. They are not locked.
 pub async fn pools(tx: &mut Tx) -> Result<Vec<Pool>, Error> {
     let rows = tx.fetch_all(sql!("slot_pool/list"), Vec::new()).await?;
-    rows.iter().map(pool::pool).collect()
+    tx.readable(&rows, pool::pool)
 }
 
 /// What is used of the pools. What has several sizes appears several times.
@@ -45,9 +45,13 @@ pub async fn pool_use(tx: &mut Tx) -> Result<Vec<PoolUse>, Error> {
     let rows = tx.fetch_all(sql!("task_instance/slots_by_pool"), Vec::new()).await?;
     let used = |row: &Row| {
         let (size, total): (i64, i64) = (row.get("pool_slots")?, row.get("total")?);
-        Ok(PoolUse { pool: row.get("pool")?, state: row.get_parsed("state")?, slots: size * total })
+        Ok(PoolUse {
+            pool: row.get("pool")?,
+            state: row.get_parsed("state")?,
+            slots: size.saturating_mul(total),
+        })
     };
-    rows.iter().map(used).collect()
+    tx.readable(&rows, used)
 }
 
 /// How many task instances of each task are scheduled, queued, running, deferred or waiting for a person.
@@ -62,7 +66,7 @@ pub async fn by_task(tx: &mut Tx) -> Result<Vec<TaskCount>, Error> {
             total: row.get("total")?,
         })
     };
-    rows.iter().map(count).collect()
+    tx.readable(&rows, count)
 }
 
 /// How many runs are running.

@@ -51,7 +51,7 @@ pub async fn archive(tx: &mut Tx, instance: Uuid) -> Result<(), Error> {
 fn answer(row: &Row) -> Result<Answer, Error> {
     let value = |column: &'static str| match row.json(column)? {
         None => Ok(Value::Null),
-        Some(json) => json.value().map_err(|error| Error::Column { column, source: error.into() }),
+        Some(json) => json.value().map_err(|error| row.bad(column, error)),
     };
     Ok(Answer {
         responded_at: row.get("responded_at")?,

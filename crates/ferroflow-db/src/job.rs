@@ -83,7 +83,7 @@ pub async fn running(
     limit: i64,
 ) -> Result<Vec<Job>, Error> {
     let rows = tx.fetch_all(sql!("job/running"), binds![job_type, hostname, limit]).await?;
-    rows.iter().map(job).collect()
+    tx.readable(&rows, job)
 }
 
 /// The components, of a DAG and in a state if given, those first that started last.
@@ -95,7 +95,7 @@ pub async fn list(
 ) -> Result<Vec<Job>, Error> {
     let binds = binds![dag_id.is_none(), dag_id, state.is_none(), state.map(JobState::as_str), limit];
     let rows = tx.fetch_all(sql!("job/list"), binds).await?;
-    rows.iter().map(job).collect()
+    tx.readable(&rows, job)
 }
 
 /// Shows that the component lives. Its state becomes `running` whatever it was: one that a peer took for dead

@@ -6,6 +6,7 @@ use uuid::Uuid;
 use crate::bind::binds;
 use crate::dag_run::{self, DagRun};
 use crate::error::Error;
+use crate::page::Page;
 use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
@@ -40,10 +41,20 @@ pub struct UsedVersion {
     pub created_at: Timestamp,
 }
 
-/// Locks deadlines that passed before `now` and that nobody has dealt with, the oldest first.
-pub async fn lock(tx: &mut Tx, now: Timestamp, limit: u32) -> Result<Vec<MissedDeadline>, Error> {
-    let rows = tx.fetch_all(sql!("deadline/lock_missed"), binds![false, now, i64::from(limit)]).await?;
-    rows.iter().map(deadline).collect()
+/// Locks deadlines that passed before `now` and that nobody has dealt with, the oldest first. Those that cannot be read
+/// stay where they are: the next part skips them.
+pub async fn lock(
+    tx: &mut Tx,
+    now: Timestamp,
+    skipped: i64,
+    limit: u32,
+) -> Result<Page<MissedDeadline, i64>, Error> {
+    let binds = binds![false, now, i64::from(limit), skipped];
+    let rows = tx.fetch_all(sql!("deadline/lock_missed"), binds).await?;
+    let found = tx.readable(&rows, deadline)?;
+    let left_out = i64::try_from(rows.len() - found.len()).unwrap_or(i64::MAX);
+    let is_full = rows.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+    Ok(Page { found, next: is_full.then(|| skipped.saturating_add(left_out)) })
 }
 
 /// Notes that a deadline was dealt with. False if it was already.

@@ -29,28 +29,24 @@ pub struct Alert {
 pub async fn alerts(tx: &mut Tx, versions: &[Uuid]) -> Result<Vec<Alert>, Error> {
     let rows =
         tx.fetch_all(sql!("deadline_alert/of_versions"), vec![versions.iter().copied().collect()]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Alert {
-                dag_version_id: row.get("dag_version_id")?,
-                id: row.get("id")?,
-                reference: row.get("reference")?,
-                interval: row.get("interval")?,
-                callback: row.get("callback_def")?,
-            })
+    tx.readable(&rows, |row| {
+        Ok(Alert {
+            dag_version_id: row.get("dag_version_id")?,
+            id: row.get("id")?,
+            reference: row.get("reference")?,
+            interval: row.get("interval")?,
+            callback: row.get("callback_def")?,
         })
-        .collect()
+    })
 }
 
 /// How long the latest successful runs of a DAG took: at most so many.
 pub async fn past_durations(tx: &mut Tx, dag_id: &str, most: u32) -> Result<Vec<SignedDuration>, Error> {
     let rows = tx.fetch_all(sql!("dag_run/past_successes"), binds![dag_id, i64::from(most)]).await?;
-    rows.iter()
-        .map(|row| {
-            let (start, end): (Timestamp, Timestamp) = (row.get("start_date")?, row.get("end_date")?);
-            Ok(end.duration_since(start))
-        })
-        .collect()
+    tx.readable(&rows, |row| {
+        let (start, end): (Timestamp, Timestamp) = (row.get("start_date")?, row.get("end_date")?);
+        Ok(end.duration_since(start))
+    })
 }
 
 /// Adds a deadline to a run. Its callback is there already.

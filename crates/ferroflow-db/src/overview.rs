@@ -58,14 +58,14 @@ pub struct StateCount {
 /// Runs that have not ended, the oldest rows first, as many as asked for.
 pub async fn unfinished(tx: &mut Tx, limit: u32) -> Result<Vec<RunStanding>, Error> {
     let rows = tx.fetch_all(sql!("dag_run/unfinished"), binds![i64::from(limit)]).await?;
-    rows.iter().map(run_standing).collect()
+    tx.readable(&rows, run_standing)
 }
 
 /// Runs that were made after one, and some others, the oldest rows first, as many as asked for.
 pub async fn followed(tx: &mut Tx, after: i64, ids: &[i64], limit: u32) -> Result<Vec<RunStanding>, Error> {
     let binds = vec![Bind::from(after), ids.iter().copied().collect(), Bind::from(i64::from(limit))];
     let rows = tx.fetch_all(sql!("dag_run/followed"), binds).await?;
-    rows.iter().map(run_standing).collect()
+    tx.readable(&rows, run_standing)
 }
 
 /// The run that was made last; zero if there is none.
@@ -85,7 +85,7 @@ pub async fn at_work(tx: &mut Tx, limit: u32) -> Result<Vec<AtWork>, Error> {
             start_date: row.optional("start_date")?,
         })
     };
-    rows.iter().map(at_work).collect()
+    tx.readable(&rows, at_work)
 }
 
 /// How many task instances of runs are in which state. Runs are named by DAG and name; a DAG of one and the name of
@@ -102,19 +102,19 @@ pub async fn count_by_state(tx: &mut Tx, runs: &[&RunStanding]) -> Result<Vec<St
             total: row.get("total")?,
         })
     };
-    rows.iter().map(count).collect()
+    tx.readable(&rows, count)
 }
 
 /// DAGs that will get a run by their schedule, the soonest first, as many as asked for.
 pub async fn upcoming(tx: &mut Tx, limit: u32) -> Result<Vec<(String, Timestamp)>, Error> {
     let rows = tx.fetch_all(sql!("dag/upcoming"), binds![i64::from(limit)]).await?;
-    rows.iter().map(|row| Ok((row.get("dag_id")?, row.get("next_dagrun_create_after")?))).collect()
+    tx.readable(&rows, |row| Ok((row.get("dag_id")?, row.get("next_dagrun_create_after")?)))
 }
 
 /// DAGs that are paused, by name.
 pub async fn paused(tx: &mut Tx) -> Result<Vec<String>, Error> {
     let rows = tx.fetch_all(sql!("dag/paused"), Vec::new()).await?;
-    rows.iter().map(|row| row.get("dag_id")).collect()
+    tx.readable(&rows, |row| row.get("dag_id"))
 }
 
 /// How many DAGs there are.

@@ -3,15 +3,16 @@
 use crate::bind::binds;
 use crate::dag_run::ClaimedRun;
 use crate::error::Error;
+use crate::page::Page;
 use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
 
 /// Running runs of paused DAGs of which a task instance has changed since a scheduler last looked at them, by the id of
 /// their row and after one, as many as asked for. They are not locked.
-pub async fn changed(tx: &mut Tx, after: i64, limit: u32) -> Result<Vec<ClaimedRun>, Error> {
+pub async fn changed(tx: &mut Tx, after: i64, limit: u32) -> Result<Page<ClaimedRun, i64>, Error> {
     let rows = tx.fetch_all(sql!("dag_run/paused_changed"), binds![true, after, i64::from(limit)]).await?;
-    rows.iter().map(run).collect()
+    tx.page(&rows, limit.into(), run)
 }
 
 fn run(row: &Row) -> Result<ClaimedRun, Error> {

@@ -6,6 +6,7 @@ use crate::Json;
 use crate::asset::BATCH;
 use crate::bind::{Bind, binds};
 use crate::error::Error;
+use crate::page::Page;
 use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
@@ -41,23 +42,24 @@ pub struct Arrived {
 }
 
 /// A page of those that wait, of DAGs that are not stale: those whose id is greater than `after`.
-pub async fn page(tx: &mut Tx, after: i64, limit: i64) -> Result<Vec<PendingPartition>, Error> {
+pub async fn page(tx: &mut Tx, after: i64, limit: i64) -> Result<Page<PendingPartition, i64>, Error> {
     let rows = tx.fetch_all(sql!("asset_partition_dag_run/pending"), binds![after, limit]).await?;
-    rows.iter().map(pending).collect()
+    tx.page(&rows, limit, pending)
 }
 
 /// What has come for some partitions.
 pub async fn arrived(tx: &mut Tx, ids: &[i64]) -> Result<Vec<Arrived>, Error> {
     let mut found = Vec::new();
     for ids in ids.chunks(BATCH) {
-        for row in &tx.fetch_all(sql!("partitioned_asset_key_log/arrived"), vec![list(ids)]).await? {
-            found.push(Arrived {
+        let rows = tx.fetch_all(sql!("partitioned_asset_key_log/arrived"), vec![list(ids)]).await?;
+        found.extend(tx.readable(&rows, |row| {
+            Ok(Arrived {
                 partition_id: row.get("asset_partition_dag_run_id")?,
                 name: row.get("name")?,
                 uri: row.get("uri")?,
                 source_key: row.get("source_partition_key")?,
-            });
-        }
+            })
+        })?);
     }
     Ok(found)
 }
@@ -65,7 +67,7 @@ pub async fn arrived(tx: &mut Tx, ids: &[i64]) -> Result<Vec<Arrived>, Error> {
 /// Locks those of some partitions that still wait and that nobody else has locked, and tells which they are.
 pub async fn lock_free(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
     let rows = tx.fetch_all(sql!("asset_partition_dag_run/lock_free"), vec![list(ids)]).await?;
-    rows.iter().map(|row| row.get("id")).collect()
+    tx.readable(&rows, |row| row.get("id"))
 }
 
 /// Ties a partition to its run, and to the run all events that have come for the partition. Says how many these are.

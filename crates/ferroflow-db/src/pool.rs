@@ -80,7 +80,7 @@ pub async fn lock_all(tx: &mut Tx) -> Result<Option<Vec<Pool>>, Error> {
             let any = tx.fetch_optional(sql!("slot_pool/any"), Vec::new()).await?;
             Ok(any.is_none().then(Vec::new))
         }
-        Ok(rows) => rows.iter().map(pool).collect::<Result<_, _>>().map(Some),
+        Ok(rows) => tx.readable(&rows, pool).map(Some),
         Err(error) if error.is_busy() => Ok(None),
         Err(error) => Err(error),
     }

@@ -7,19 +7,38 @@ use std::fmt::Write as _;
 
 use crate::encoding::timestamp;
 use crate::error::Error;
-use crate::row::{Column, Row};
-
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+use crate::row::{BoxError, Column, Row, Values};
 
 impl Row {
     /// The text of each value, or nothing.
     pub(crate) fn texts(&self) -> Result<Vec<Option<String>>, Error> {
-        let texts: Result<_, BoxError> = match self {
-            Self::Postgres(row) => (0..row.columns().len()).map(|n| postgres(row, n)).collect(),
-            Self::MySql(row) => (0..row.columns().len()).map(|n| mysql(row, n)).collect(),
-            Self::Sqlite(row) => (0..row.columns().len()).map(|n| sqlite(row, n)).collect(),
+        let texts: Result<_, BoxError> = match &self.values {
+            Values::Postgres(row) => (0..row.columns().len()).map(|n| postgres(row, n)).collect(),
+            Values::MySql(row) => (0..row.columns().len()).map(|n| mysql(row, n)).collect(),
+            Values::Sqlite(row) => (0..row.columns().len()).map(|n| sqlite(row, n)).collect(),
         };
-        texts.map_err(|source| Error::Column { column: "of a table of old rows", source })
+        texts.map_err(|source| self.bad("of a table of old rows", source))
+    }
+
+    /// The text of one value as far as it can be told; nothing if it is NULL, or there is no such column.
+    pub(crate) fn text_of(&self, name: &str) -> Option<String> {
+        let n = self.position(name)?;
+        let text = match &self.values {
+            Values::Postgres(row) => postgres(row, n),
+            Values::MySql(row) => mysql(row, n),
+            Values::Sqlite(row) => sqlite(row, n),
+        };
+        text.unwrap_or_else(|error| Some(format!("<{error}>")))
+    }
+
+    /// Where a column stands, if there is one of this name.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        match &self.values {
+            Values::Postgres(row) => row.try_column(name).map(sqlx::Column::ordinal),
+            Values::MySql(row) => row.try_column(name).map(sqlx::Column::ordinal),
+            Values::Sqlite(row) => row.try_column(name).map(sqlx::Column::ordinal),
+        }
+        .ok()
     }
 }
 

@@ -7,8 +7,10 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::Json;
+use crate::asset::BATCH;
 use crate::bind::{Bind, binds};
 use crate::error::Error;
+use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
 
@@ -35,6 +37,8 @@ pub struct SkipDecision {
 /// A run before another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EarlierRun {
+    /// Its row.
+    pub id: i64,
     /// Its name.
     pub run_id: String,
     /// The date that it stands for.
@@ -50,6 +54,17 @@ pub struct PastCounts {
     pub unsuccessful: i64,
 }
 
+/// How the tasks of a run stand, in figures of which one changes whenever a task does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stand {
+    /// How many instances there are.
+    pub instances: i64,
+    /// How many of these have neither succeeded nor been skipped.
+    pub unsuccessful: i64,
+    /// When one of them was last written.
+    pub updated_at: Option<Timestamp>,
+}
+
 /// The number of items that tasks have pushed to be mapped over.
 pub async fn pushed_lengths(
     tx: &mut Tx,
@@ -60,7 +75,7 @@ pub async fn pushed_lengths(
     let (all, list) = tasks.binds();
     let rows =
         tx.fetch_all(sql!("task_map/lengths_of_run"), vec![dag_id.into(), run_id.into(), all, list]).await?;
-    rows.iter().map(|row| Ok((row.get("task_id")?, row.get("length")?))).collect()
+    rows.iter().map(|row| Ok((row.get("task_id")?, length(row)?))).collect()
 }
 
 /// How many instances of mapped tasks have pushed a result.
@@ -116,8 +131,47 @@ pub async fn earlier_run(
 ) -> Result<Option<EarlierRun>, Error> {
     let binds = binds![dag_id, before, is_manual_one_too];
     let row = tx.fetch_optional(sql!("dag_run/previous_scheduled"), binds).await?;
-    row.map(|row| Ok(EarlierRun { run_id: row.get("run_id")?, logical_date: row.optional("logical_date")? }))
-        .transpose()
+    let earlier = |row: Row| {
+        Ok(EarlierRun {
+            id: row.get("id")?,
+            run_id: row.get("run_id")?,
+            logical_date: row.optional("logical_date")?,
+        })
+    };
+    row.map(earlier).transpose()
+}
+
+/// For each of some runs the row of the latest before its logical date; if so wished, of those that nobody made by hand.
+pub async fn earlier_of(
+    tx: &mut Tx,
+    ids: &[i64],
+    is_manual_one_too: bool,
+) -> Result<Vec<(i64, Option<i64>)>, Error> {
+    let mut found = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(BATCH) {
+        let binds = vec![is_manual_one_too.into(), ids.iter().copied().collect()];
+        let rows = tx.fetch_all(sql!("dag_run/earlier_of"), binds).await?;
+        found.extend(tx.readable(&rows, |row| Ok((row.get("id")?, row.optional("earlier_id")?)))?);
+    }
+    Ok(found)
+}
+
+/// How the tasks of some runs stand. A run without instances is not in the answer.
+pub async fn stands(tx: &mut Tx, ids: &[i64]) -> Result<HashMap<i64, Stand>, Error> {
+    let mut found = HashMap::with_capacity(ids.len());
+    for ids in ids.chunks(BATCH) {
+        let list: Bind = ids.iter().copied().collect();
+        let rows = tx.fetch_all(sql!("task_instance/stands_of_runs"), vec![list]).await?;
+        found.extend(tx.readable(&rows, |row| {
+            let stand = Stand {
+                instances: row.get("instances")?,
+                unsuccessful: row.get("unsuccessful")?,
+                updated_at: row.optional("updated_at")?,
+            };
+            Ok((row.get("dag_run_id")?, stand))
+        })?);
+    }
+    Ok(found)
 }
 
 /// Whether a run is the first of its backfill.
@@ -147,6 +201,17 @@ pub async fn were_there_before(
     let rows =
         tx.fetch_all(sql!("task_instance/tasks_before"), vec![dag_id.into(), before.into(), list]).await?;
     rows.iter().map(|row| row.get("task_id")).collect()
+}
+
+/// How many items a task has pushed. What nobody can have pushed would be made into as many task instances.
+fn length(row: &crate::row::Row) -> Result<i64, Error> {
+    const LONGEST: i64 = 1_000_000;
+    let length = row.get("length")?;
+    if (0..=LONGEST).contains(&length) {
+        Ok(length)
+    } else {
+        Err(row.bad("length", "nobody can be mapped over so many"))
+    }
 }
 
 impl Tasks<'_> {

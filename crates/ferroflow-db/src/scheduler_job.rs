@@ -1,6 +1,6 @@
 //! `job`, as far as schedulers see from it which of them are gone.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::bind::binds;
 use crate::error::Error;
@@ -19,26 +19,34 @@ pub struct SilentScheduler {
     pub latest_heartbeat: Option<Timestamp>,
 }
 
-/// The schedulers that are said to run and were last heard of before a time.
-pub async fn silent(tx: &mut Tx, before: Timestamp) -> Result<Vec<SilentScheduler>, Error> {
-    let rows = tx.fetch_all(sql!("job/silent_schedulers"), binds![before]).await?;
+/// So long after now nobody can have been heard of, however wrong a clock is: such a heartbeat is none.
+const AHEAD: SignedDuration = SignedDuration::from_hours(72);
+
+/// The schedulers that are said to run and were last heard of before a time, or at none that can be believed.
+pub async fn silent(tx: &mut Tx, before: Timestamp, now: Timestamp) -> Result<Vec<SilentScheduler>, Error> {
+    let rows = tx.fetch_all(sql!("job/silent_schedulers"), binds![before, ahead(now)]).await?;
     let scheduler = |row: &Row| {
         Ok(SilentScheduler {
             id: row.get("id")?,
-            hostname: row.optional("hostname")?,
-            latest_heartbeat: row.optional("latest_heartbeat")?,
+            // Whatever they hold, it is silent.
+            hostname: tx.or_note(row.optional("hostname"))?.flatten(),
+            latest_heartbeat: tx.or_note(row.optional("latest_heartbeat"))?.flatten(),
         })
     };
-    rows.iter().map(scheduler).collect()
+    tx.readable(&rows, scheduler)
 }
 
 /// Notes that a scheduler is gone. False if it was heard of since, or if somebody was faster.
-pub async fn give_up(tx: &mut Tx, id: i64, before: Timestamp) -> Result<bool, Error> {
-    Ok(tx.execute(sql!("job/give_up"), binds![id, before]).await? == 1)
+pub async fn give_up(tx: &mut Tx, id: i64, before: Timestamp, now: Timestamp) -> Result<bool, Error> {
+    Ok(tx.execute(sql!("job/give_up"), binds![id, before, ahead(now)]).await? == 1)
+}
+
+fn ahead(now: Timestamp) -> Timestamp {
+    now.checked_add(AHEAD).unwrap_or(Timestamp::MAX)
 }
 
 /// The schedulers that were heard of since a time and do not run any more: ended, or given up.
 pub async fn ended(tx: &mut Tx, since: Timestamp) -> Result<Vec<i64>, Error> {
     let rows = tx.fetch_all(sql!("job/ended_schedulers"), binds![since]).await?;
-    rows.iter().map(|row| row.get("id")).collect()
+    tx.readable(&rows, |row| row.get("id"))
 }

@@ -112,9 +112,9 @@ pub async fn latest_hashes(tx: &mut Tx, dag_ids: &[&str]) -> Result<HashMap<Stri
     for ids in dag_ids.chunks(crate::asset::BATCH) {
         let rows =
             tx.fetch_all(sql!("serialized_dag/latest_hashes"), vec![ids.iter().copied().collect()]).await?;
-        for row in &rows {
-            found.insert(row.get("dag_id")?, (row.get("dag_version_id")?, row.get("dag_hash")?));
-        }
+        found.extend(tx.readable(&rows, |row| {
+            Ok((row.get("dag_id")?, (row.get("dag_version_id")?, row.get("dag_hash")?)))
+        })?);
     }
     Ok(found)
 }
@@ -129,9 +129,8 @@ pub async fn find_many(
     let mut found = Vec::with_capacity(versions.len());
     for versions in versions.chunks(MOST) {
         let list = versions.iter().copied().collect();
-        for row in &tx.fetch_all(sql!("serialized_dag/find_many"), vec![list]).await? {
-            found.push((row.get("dag_version_id")?, serialized_dag(row)));
-        }
+        let rows = tx.fetch_all(sql!("serialized_dag/find_many"), vec![list]).await?;
+        found.extend(tx.readable(&rows, |row| Ok((row.get("dag_version_id")?, serialized_dag(row))))?);
     }
     Ok(found)
 }
@@ -139,7 +138,7 @@ pub async fn find_many(
 /// Those of some versions whose DAGs are stored.
 pub async fn stored(tx: &mut Tx, versions: &[Uuid]) -> Result<Vec<Uuid>, Error> {
     let rows = tx.fetch_all(sql!("serialized_dag/stored"), vec![versions.iter().copied().collect()]).await?;
-    rows.iter().map(|row| row.get("dag_version_id")).collect()
+    tx.readable(&rows, |row| row.get("dag_version_id"))
 }
 
 /// `data` and `data_compressed`.
@@ -151,7 +150,7 @@ fn serialized_dag(row: &Row) -> Result<SerializedDag, Error> {
     const COMPRESSED: &str = "data_compressed";
     let data = match row.optional::<Vec<u8>>(COMPRESSED)? {
         Some(bytes) if !bytes.is_empty() => {
-            decompressed(&bytes).map_err(|source| Error::Column { column: COMPRESSED, source })?
+            decompressed(&bytes).map_err(|error| row.bad(COMPRESSED, error))?
         }
         _ => row.get("data")?,
     };

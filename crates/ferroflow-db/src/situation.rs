@@ -51,6 +51,8 @@ pub struct Holding {
 }
 
 /// The runs of a DAG that have not ended.
+///
+/// Those are among them whose state is none: nobody else finds them, and here they are told of.
 pub async fn unfinished_runs(tx: &mut Tx, dag_id: &str) -> Result<Vec<UnfinishedRun>, Error> {
     let rows = tx.fetch_all(sql!("dag_run/unfinished_of_dag"), binds![dag_id]).await?;
     let run = |row: &Row| {
@@ -65,13 +67,13 @@ pub async fn unfinished_runs(tx: &mut Tx, dag_id: &str) -> Result<Vec<Unfinished
             start_date: row.optional("start_date")?,
         })
     };
-    rows.iter().map(run).collect()
+    tx.readable(&rows, run)
 }
 
 /// The names of the newest runs of a DAG.
 pub async fn newest_runs(tx: &mut Tx, dag_id: &str, limit: i64) -> Result<Vec<String>, Error> {
     let rows = tx.fetch_all(sql!("dag_run/newest_names"), binds![dag_id, limit]).await?;
-    rows.iter().map(|row| row.get("run_id")).collect()
+    tx.readable(&rows, |row| row.get("run_id"))
 }
 
 /// Every task instance that is queued, running, deferred or waiting for a person.
@@ -93,7 +95,7 @@ pub async fn holding(tx: &mut Tx) -> Result<Vec<Holding>, Error> {
             queued_by_job_id: row.optional("queued_by_job_id")?,
         })
     };
-    rows.iter().map(holding).collect()
+    tx.readable(&rows, holding)
 }
 
 /// The triggerer that runs a trigger.

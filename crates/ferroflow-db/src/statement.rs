@@ -31,6 +31,11 @@ impl Statement {
         Self { name, source, rendered: [const { OnceLock::new() }; 8] }
     }
 
+    /// Whether its lists may be taken in parts: what it finds or changes is that of all parts together.
+    pub(crate) fn is_divisible(&self) -> bool {
+        self.source.contains("{in}")
+    }
+
     /// The text for one call, whose lists have these (padded) lengths.
     pub(crate) fn text(&'static self, rendering: Rendering, lists: &[usize]) -> Text {
         if lists.is_empty() {
@@ -54,11 +59,12 @@ macro_rules! sql {
 }
 pub(crate) use sql;
 
-/// Lists are padded to the next power of two, so that few different statements are prepared. Long ones are
-/// rare, and the number of binds has a limit everywhere.
+/// How many items of a list one statement takes. Every database has a limit: 32,766 binds in all, or 65,535.
+pub(crate) const LONGEST_LIST: usize = 4096;
+
+/// Lists are padded to the next power of two, so that few different statements are prepared.
 pub(crate) fn padded(length: usize) -> usize {
-    const LONG: usize = 4096;
-    if length > LONG { length } else { length.max(1).next_power_of_two() }
+    if length > LONGEST_LIST { length } else { length.max(1).next_power_of_two() }
 }
 
 /// Renders canonical SQL. Comments are dropped: a `?` in one is no bind.
@@ -77,7 +83,7 @@ pub(crate) fn render(source: &str, rendering: Rendering, lists: &[usize]) -> Str
         }
         let end = rest[at..].find('}').map_or(rest.len(), |length| at + length);
         match &rest[at + 1..end] {
-            "in" => {
+            "in" | "few" => {
                 push_binds(&mut out, &mut binds, *lists.next().unwrap_or(&1), rendering.dialect);
             }
             rows if rows.starts_with("rows:") => {
@@ -171,6 +177,51 @@ mod tests {
             for dialect in DIALECTS {
                 let text = render(&source, Rendering { dialect, row_locks: true }, &[2, 2]);
                 assert!(!text.contains(['{', '}']), "{name}: {text}");
+            }
+        }
+    }
+
+    /// Where the order matters only among what belongs to one item.
+    const IN_ORDER_BY_ITEM: [&str; 5] = [
+        "asset_alias/of_assets.sql",
+        "asset_watcher/of_assets.sql",
+        "dag_schedule_asset_reference/of_assets.sql",
+        "task_inlet_asset_reference/of_assets.sql",
+        "task_outlet_asset_reference/of_assets.sql",
+    ];
+
+    /// A long list is taken in parts, and what is found is put together: so nothing may depend on the whole of it. What
+    /// does has `{few}` instead, and a list that does not grow with the database.
+    #[test]
+    fn lists_of_any_length_can_be_taken_in_parts() {
+        for (name, source) in statements() {
+            let text = without_comments(&source);
+            if !text.contains("{in}") {
+                continue;
+            }
+            assert!(!text.contains("{few}"), "{name}: one list cannot be taken in parts");
+            for what in ["NOT IN ({in})", "UNION", "\nLIMIT", "\nORDER BY"] {
+                let is_harmless = what == "\nORDER BY" && IN_ORDER_BY_ITEM.contains(&name.as_str());
+                assert!(is_harmless || !text.contains(what), "{name}: {what} is about the whole of the list");
+            }
+            let columns: Vec<&str> = text
+                .match_indices(" IN ({in})")
+                .filter_map(|(at, _)| text[..at].rsplit([' ', '(', '.', '\n']).next())
+                .collect();
+            for (at, _) in text.match_indices(" OR ") {
+                let is_choice =
+                    text[..at].ends_with("(?") || !text[at..].lines().next().unwrap().contains("{in}");
+                assert!(is_choice, "{name}: the list is only one of several conditions");
+            }
+            let grouped = text
+                .lines()
+                .rfind(|line| line.starts_with("GROUP BY"))
+                .or_else(|| text.lines().next().filter(|line| line.starts_with("SELECT DISTINCT")));
+            let counts =
+                text.lines().next().is_some_and(|line| line.contains("COUNT(") || line.contains("MAX("));
+            if counts || grouped.is_some() {
+                let is_by_item = columns.iter().any(|column| grouped.is_some_and(|by| by.contains(column)));
+                assert!(is_by_item, "{name}: what is counted is not that of single items");
             }
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Each change names the state that it leaves, and tells how many rows were in it.
 
+use std::collections::HashSet;
+
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -228,10 +230,14 @@ pub async fn last_started(
     run_id: &str,
     ids: &[Uuid],
 ) -> Result<Option<Uuid>, Error> {
-    let mut binds = binds![dag_id, run_id];
-    binds.push(ids.iter().copied().collect());
-    let row = tx.fetch_optional(sql!("task_instance/last_started"), binds).await?;
-    row.map(|row| row.get("id")).transpose()
+    let ids: HashSet<Uuid> = ids.iter().copied().collect();
+    for row in &tx.fetch_all(sql!("task_instance/last_started"), binds![dag_id, run_id]).await? {
+        let id = row.get("id")?;
+        if ids.contains(&id) {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
 }
 
 /// The statements compare with no state as with an empty one: asked for `state IS NULL`, PostgreSQL may look through all

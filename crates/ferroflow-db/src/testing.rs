@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use sqlx::{Connection as _, Executor as _, MySqlConnection, PgConnection, SqliteConnection};
 
+use crate::db::Pool;
 use crate::schema::ddl_statements;
 use crate::{DatabaseUrl, Db, Dialect, Error, Family, ScopedFutureExt as _};
 
@@ -58,6 +59,23 @@ pub async fn change(db: &Db, statement: &str) -> Result<u64, Error> {
         async move { tx.execute_text("changing as a test wants", statement, Vec::new()).await }.scope_boxed()
     })
     .await
+}
+
+/// Has a connection to SQLite only read from now on.
+pub async fn make_sqlite_read_only(db: &Db) -> Result<(), sqlx::Error> {
+    with_sqlite(db, "PRAGMA query_only = ON".to_owned()).await
+}
+
+/// Has nothing fit into the file of SQLite any more that does not yet, as a connection sees it; or again.
+pub async fn limit_sqlite_size(db: &Db, is_full: bool) -> Result<(), sqlx::Error> {
+    // No file gets smaller than it is.
+    let most = if is_full { 1 } else { i32::MAX };
+    with_sqlite(db, format!("PRAGMA max_page_count = {most}")).await
+}
+
+async fn with_sqlite(db: &Db, statement: String) -> Result<(), sqlx::Error> {
+    let Pool::Sqlite(pool) = &db.pool else { return Ok(()) };
+    pool.acquire().await?.execute(sqlx::AssertSqlSafe(statement)).await.map(drop)
 }
 
 /// Whether a connection to PostgreSQL or MySQL is encrypted.

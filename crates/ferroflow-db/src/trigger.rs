@@ -1,5 +1,6 @@
 //! `trigger`: what a triggerer runs for deferred tasks, callbacks, and, here, for assets that are watched.
 
+use ferroflow_model::standard_json;
 use ferroflow_model::stored_assets::{EventTrigger, WantedWatcher};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -112,7 +113,7 @@ pub(crate) fn event_trigger(row: &Row, fernet: &Fernet) -> Result<Option<EventTr
 fn kwargs(stored: String, fernet: &Fernet) -> Option<Value> {
     let is_encrypted = !stored.starts_with('{');
     let text = fernet.decrypt(&Stored { text: stored, is_encrypted }).ok()?;
-    let mut value: Value = serde_json::from_str(&text).ok()?;
+    let mut value: Value = serde_json::from_str(&standard_json(&text)).ok()?;
     let is_envelope = value.get("__type").is_some_and(|kind| kind == "dict");
     if is_envelope && let Some(inside) = value.get_mut("__var") {
         return Some(inside.take());

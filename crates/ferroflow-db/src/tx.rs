@@ -1,18 +1,22 @@
 //! One transaction: statements in, rows out.
 
+use std::sync::Arc;
+
 use futures_util::TryStreamExt as _;
 use sqlx::mysql::MySqlQueryResult;
 use sqlx::postgres::PgQueryResult;
 use sqlx::sqlite::SqliteQueryResult;
 use sqlx::{MySql, Postgres, Sqlite, Transaction};
 
-use crate::bind::{self, Bind, flatten};
+use crate::bind::{self, Bind, flatten, parts};
+use crate::connect::Trust;
 use crate::db::{ConfiguredSchema, Db};
 use crate::dialect::Dialect;
-use crate::error::{Error, is_connection_lost};
+use crate::error::{Error, is_connection_lost, is_useless};
 use crate::news::{Messenger, News};
 use crate::row::Row;
 use crate::statement::{Rendering, Statement, Text, render};
+use crate::unreadable::Unreadable;
 
 /// One transaction. Every statement runs in one: there is no other way to the database, so nothing depends on
 /// what an earlier transaction left on its connection.
@@ -29,6 +33,9 @@ pub struct Tx {
     /// What is told once it is committed.
     pub(crate) news: Vec<News>,
     pub(crate) messenger: Messenger,
+    trust: Trust,
+    /// The rows that could not be read.
+    pub(crate) unreadable: Arc<Unreadable>,
 }
 
 /// What the driver has begun.
@@ -84,6 +91,8 @@ impl Tx {
             aborted_by: None,
             news: Vec::new(),
             messenger: db.messenger.clone(),
+            trust: db.trust.clone(),
+            unreadable: Arc::clone(&db.unreadable),
         }
     }
 
@@ -138,8 +147,12 @@ impl Tx {
         statement: &'static Statement,
         binds: Vec<Bind>,
     ) -> Result<Vec<Row>, Error> {
-        let (text, binds) = self.prepared(statement, binds);
-        self.query(statement.name, text, binds).await
+        let mut rows = Vec::new();
+        for binds in in_parts(statement, binds) {
+            let (text, binds) = self.prepared(statement, binds);
+            rows.append(&mut self.query(statement.name, text, binds).await?);
+        }
+        Ok(rows)
     }
 
     /// The first row of a query.
@@ -157,8 +170,12 @@ impl Tx {
         statement: &'static Statement,
         binds: Vec<Bind>,
     ) -> Result<u64, Error> {
-        let (text, binds) = self.prepared(statement, binds);
-        Ok(rows_affected(&self.change(statement.name, text, binds).await?))
+        let mut changed = 0;
+        for binds in in_parts(statement, binds) {
+            let (text, binds) = self.prepared(statement, binds);
+            changed += rows_affected(&self.change(statement.name, text, binds).await?);
+        }
+        Ok(changed)
     }
 
     /// Inserts one row whose `id` the database counts up, and returns that id. The statement ends in
@@ -196,7 +213,7 @@ impl Tx {
     /// The rows of a query that is made at run time.
     pub(crate) async fn fetch_text(
         &mut self,
-        operation: &str,
+        operation: &'static str,
         text: &str,
         binds: Vec<Bind>,
     ) -> Result<Vec<Row>, Error> {
@@ -207,7 +224,7 @@ impl Tx {
     /// Shows the rows of a query that is made at run time, one after the other, until it is told to stop.
     pub(crate) async fn each_row(
         &mut self,
-        operation: &str,
+        operation: &'static str,
         text: &str,
         mut see: impl FnMut(Row) -> bool + Send,
     ) -> Result<(), Error> {
@@ -217,7 +234,7 @@ impl Tx {
             loop {
                 match rows.try_next().await {
                     Ok(Some(row)) => {
-                        if !see(Row::from(row)) {
+                        if !see(Row::new(operation, row)) {
                             break Ok(());
                         }
                     }
@@ -229,12 +246,17 @@ impl Tx {
         Ok(())
     }
 
-    async fn query(&mut self, operation: &str, text: Text, binds: Vec<Bind>) -> Result<Vec<Row>, Error> {
+    async fn query(
+        &mut self,
+        operation: &'static str,
+        text: Text,
+        binds: Vec<Bind>,
+    ) -> Result<Vec<Row>, Error> {
         let rows = run!(self, operation, text, binds, |query, connection| query.fetch_all(connection).await);
         Ok(match rows {
-            Answer::Postgres(rows) => rows.into_iter().map(Row::Postgres).collect(),
-            Answer::MySql(rows) => rows.into_iter().map(Row::MySql).collect(),
-            Answer::Sqlite(rows) => rows.into_iter().map(Row::Sqlite).collect(),
+            Answer::Postgres(rows) => rows.into_iter().map(|row| Row::new(operation, row)).collect(),
+            Answer::MySql(rows) => rows.into_iter().map(|row| Row::new(operation, row)).collect(),
+            Answer::Sqlite(rows) => rows.into_iter().map(|row| Row::new(operation, row)).collect(),
         })
     }
 
@@ -249,6 +271,9 @@ impl Tx {
         if self.dialect() == Dialect::Postgres {
             self.aborted_by = Some(operation.to_owned());
         }
+        if is_useless(&cause) {
+            self.trust.lose();
+        }
         Error::Query { operation: operation.to_owned(), cause }
     }
 
@@ -257,14 +282,19 @@ impl Tx {
         (statement.text(self.rendering, &lists), binds)
     }
 
+    /// What has changed nothing may be done again, whatever became of it.
     async fn commit(self) -> Result<(), Error> {
+        let (has_changed, trust) = (self.has_changed, self.trust);
         let outcome = match self.connection {
             Connection::Postgres(tx) => tx.commit().await,
             Connection::MySql(tx) => tx.commit().await,
             Connection::Sqlite(tx) => tx.commit().await,
         };
         outcome.map_err(|cause| {
-            if is_connection_lost(&cause) {
+            if is_useless(&cause) {
+                trust.lose();
+            }
+            if has_changed && is_connection_lost(&cause) {
                 Error::OutcomeUnknown(cause)
             } else {
                 Error::Query { operation: "commit".to_owned(), cause }
@@ -288,6 +318,11 @@ impl sqlx::SqlSafeStr for Text {
             Self::Sized(text) => sqlx::AssertSqlSafe(text).into_sql_str(),
         }
     }
+}
+
+/// The binds of each of the statements that one with these is sent as.
+fn in_parts(statement: &Statement, binds: Vec<Bind>) -> Vec<Vec<Bind>> {
+    if statement.is_divisible() { parts(binds) } else { vec![binds] }
 }
 
 fn rows_affected(changed: &Changed) -> u64 {

@@ -7,30 +7,44 @@ use ferroflow_python::Answers;
 use rmpv::Value;
 use uuid::Uuid;
 
-use crate::{Answer, Refusal, Service};
+use crate::patience::ask_patiently;
+use crate::task::LIMIT;
+use crate::{Answer, Asker, Refusal, Service};
 
 /// What Airflow's scheduler notes of a callback whose process did not end well. Why, its log tells.
 pub const EXECUTION_FAILED: &str = "Execution failed";
 
 /// Answers the messages that a callback sends while an executor runs it.
 #[derive(Clone)]
-pub struct CallbackRequests(pub Service);
+pub struct CallbackRequests {
+    /// What answers.
+    pub service: Service,
+    /// The callback.
+    pub callback: Uuid,
+}
 
 impl Answers for CallbackRequests {
     async fn answer(&self, kind: &str, body: Value) -> Answer {
-        let answered = match kind {
+        let answered = ask_patiently(kind, LIMIT, || self.answered(kind, &body)).await;
+        let asker = || Asker::errand("callback", self.callback);
+        answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR", &asker()))
+    }
+}
+
+impl CallbackRequests {
+    async fn answered(&self, kind: &str, body: &Value) -> Result<Answer, Refusal> {
+        match kind {
             "GetConnection" | "GetVariable" | "GetVariableKeys" | "MaskSecret" => {
-                self.0.answer_common(kind, &body).await
+                self.service.answer_common(kind, body).await
             }
             _ => Err(Refusal::Unhandled),
-        };
-        answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR"))
+        }
     }
 }
 
 impl Service {
     /// Notes that a queued callback runs, as this process, and who has it then. `None` if it is not queued any more, or
-    /// not for this scheduler: then it must not be called.
+    /// not for this scheduler: then it must not be called. The same process may ask again.
     pub async fn callback_begins(
         &self,
         id: Uuid,
@@ -45,7 +59,8 @@ impl Service {
             ..queued
         };
         let output = running.holder.to_string();
-        let has_begun = self.pass_callback_on(&queued, CallbackState::Running, Some(&output)).await?;
+        let has_begun = self.pass_callback_on(&queued, CallbackState::Running, Some(&output)).await?
+            || self.pass_callback_on(&running, CallbackState::Running, Some(&output)).await?;
         Ok(has_begun.then_some(running))
     }
 

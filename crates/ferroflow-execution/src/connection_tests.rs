@@ -10,8 +10,10 @@ use rmpv::Value;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use crate::patience::ask_patiently;
+use crate::task::LIMIT;
 use crate::value::{body, optional};
-use crate::{Answer, Refusal, Service, read};
+use crate::{Answer, Asker, Refusal, Service, read};
 
 /// As much of a message as its column takes.
 const LONGEST_MESSAGE: usize = 2000;
@@ -34,16 +36,21 @@ pub struct ConnectionTestRequests {
 
 impl Answers for ConnectionTestRequests {
     async fn answer(&self, kind: &str, body: Value) -> Answer {
-        let answered = match kind {
-            "GetTestedConnection" => self.service.tested_connection(self.test).await.map(tested),
-            "ConnectionTestResult" => self.tell(kind, &body).await,
-            _ => Err(Refusal::Unhandled),
-        };
-        answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR"))
+        let answered = ask_patiently(kind, LIMIT, || self.answered(kind, &body)).await;
+        let asker = || Asker::errand("connection test", self.test);
+        answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR", &asker()))
     }
 }
 
 impl ConnectionTestRequests {
+    async fn answered(&self, kind: &str, body: &Value) -> Result<Answer, Refusal> {
+        match kind {
+            "GetTestedConnection" => self.service.tested_connection(self.test).await.map(tested),
+            "ConnectionTestResult" => self.tell(kind, body).await,
+            _ => Err(Refusal::Unhandled),
+        }
+    }
+
     async fn tell(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
         let result: ConnectionTestResult = read(kind, message)?;
         let is_good = match result.state.as_str() {

@@ -1,10 +1,17 @@
 //! What user code may ask while a DAG file is parsed or a callback runs.
 
+use std::time::Duration;
+
 use ferroflow_python::Answers;
 use rmpv::Value;
 
+use crate::patience::ask_patiently;
 use crate::sdk::SdkVersion;
-use crate::{Answer, Refusal, Service, message, read};
+use crate::{Answer, Asker, Refusal, Service, message, read};
+
+/// So long a request is tried anew while the database does not answer: less than a file may take to be parsed. An import
+/// error that is there because a database was restarted helps nobody.
+const LIMIT: Duration = Duration::from_secs(20);
 
 /// Answers the messages that a child of the DAG processor sends.
 #[derive(Clone)]
@@ -13,8 +20,8 @@ pub struct ParsingRequests(pub Service);
 impl Answers for ParsingRequests {
     /// The answer to the request of this `type`. There always is one: a child waits for it.
     async fn answer(&self, kind: &str, body: Value) -> Answer {
-        let answered = self.0.answer_common(kind, &body).await;
-        answered.unwrap_or_else(|refusal| refusal.told(kind, "GENERIC_ERROR"))
+        let answered = ask_patiently(kind, LIMIT, || self.0.answer_common(kind, &body)).await;
+        answered.unwrap_or_else(|refusal| refusal.told(kind, "GENERIC_ERROR", &Asker::default()))
     }
 }
 

@@ -4,35 +4,93 @@ use std::time::Duration;
 
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
+use tokio_util::sync::CancellationToken;
 
-use crate::Refusal;
+use crate::{Answer, Refusal};
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// That it still waits is told again after so long.
+const TOLD_AGAIN: Duration = Duration::from_mins(1);
+
+/// So long what is known is tried to be stored once there is a hurry.
+const LAST_ATTEMPTS: Duration = Duration::from_secs(10);
 
 /// How long it is asked again.
 #[derive(Debug)]
 pub struct Patience<'a> {
     what: &'a str,
-    limit: Duration,
     since: Stopwatch,
     wait: Duration,
+    told: Option<Stopwatch>,
+    hurried: Option<Stopwatch>,
 }
 
 impl<'a> Patience<'a> {
-    /// Patience for something of a task, as long as `limit`.
-    pub fn new(what: &'a str, limit: Duration) -> Self {
-        Self { what, limit, since: Stopwatch::start(), wait: FIRST_WAIT }
+    /// Patience for something that is asked for or told.
+    pub fn new(what: &'a str) -> Self {
+        Self { what, since: Stopwatch::start(), wait: FIRST_WAIT, told: None, hurried: None }
     }
 
-    /// Whether to ask again, after a while, what was refused.
-    pub async fn again(&mut self, refusal: &Refusal) -> bool {
-        if !refusal.is_transient() || self.since.elapsed() >= self.limit {
+    /// Whether to ask again, after a while, what was refused: for as long as `limit`, and only if the database may do it
+    /// soon.
+    pub async fn again(&mut self, refusal: &Refusal, limit: Duration) -> bool {
+        if !refusal.is_transient() || self.since.elapsed() >= limit {
             return false;
         }
-        tracing::warn!("the {} of a task waits for the database: {}", self.what, chain(refusal));
-        tokio::time::sleep(self.wait).await;
-        self.wait = (self.wait * 2).min(LONGEST_WAIT);
+        self.tell(refusal);
+        tokio::time::sleep(self.next_wait()).await;
         true
+    }
+
+    /// The same for what would be lost if it were given up: it is tried as long as the database may take it one day, and
+    /// a little longer once there is a hurry.
+    pub async fn again_until(&mut self, refusal: &Refusal, hurry: &CancellationToken) -> bool {
+        let is_hurried = hurry.is_cancelled();
+        if is_hurried {
+            self.hurried.get_or_insert_with(Stopwatch::start);
+        }
+        let is_late = self.hurried.is_some_and(|hurried| hurried.elapsed() >= LAST_ATTEMPTS);
+        if !refusal.may_pass() || is_late {
+            return false;
+        }
+        self.tell(refusal);
+        tokio::select! {
+            () = tokio::time::sleep(self.next_wait()) => {}
+            () = hurry.cancelled(), if !is_hurried => {}
+        }
+        true
+    }
+
+    fn next_wait(&mut self) -> Duration {
+        let wait = self.wait;
+        self.wait = (wait * 2).min(LONGEST_WAIT);
+        wait
+    }
+
+    fn tell(&mut self, refusal: &Refusal) {
+        if self.told.is_none_or(|told| told.elapsed() >= TOLD_AGAIN) {
+            self.told = Some(Stopwatch::start());
+            tracing::warn!("{} waits for the database: {}", self.what, chain(refusal));
+        }
+    }
+}
+
+/// What comes of a request of user code: it waits while the database does not answer, up to a limit.
+pub(crate) async fn ask_patiently<F>(
+    kind: &str,
+    limit: Duration,
+    mut ask: impl FnMut() -> F + Send,
+) -> Result<Answer, Refusal>
+where
+    F: Future<Output = Result<Answer, Refusal>> + Send,
+{
+    let mut patience = Patience::new(kind);
+    loop {
+        match ask().await {
+            Err(refusal) if patience.again(&refusal, limit).await => {}
+            answered => return answered,
+        }
     }
 }

@@ -3,6 +3,7 @@
 use ferroflow_python::message::from_json;
 use ferroflow_telemetry::chain;
 use rmpv::Value;
+use uuid::Uuid;
 
 use crate::Answer;
 use crate::value::{error_response, map, optional};
@@ -60,6 +61,30 @@ pub enum Refusal {
     Database(#[from] ferroflow_db::Error),
 }
 
+/// Whose request it was, as far as that is known, as logs name it.
+#[derive(Clone, Debug, Default)]
+pub struct Asker {
+    /// The DAG.
+    pub dag_id: Option<String>,
+    /// The run.
+    pub run_id: Option<String>,
+    /// The task.
+    pub task_id: Option<String>,
+    /// Which of its mapped copies.
+    pub map_index: Option<i32>,
+    /// Which try.
+    pub try_number: Option<i32>,
+    /// What is no task: a callback, a test of a connection.
+    pub errand: Option<String>,
+}
+
+impl Asker {
+    /// Something that is no task.
+    pub(crate) fn errand(what: &str, id: Uuid) -> Self {
+        Self { errand: Some(format!("{what} {id}")), ..Self::default() }
+    }
+}
+
 impl Refusal {
     /// A refusal as most routes of the Execution API give it: a word for programs, a sentence for people.
     pub fn api(status: u16, reason: &str, message: impl Into<String>) -> Self {
@@ -95,9 +120,14 @@ impl Refusal {
         }
     }
 
-    /// Whether trying again later may help: the database did not answer.
+    /// Whether trying again soon may help: the database did not answer, or cannot do it now.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Database(error) if error.is_transient()) || self.is_outcome_unknown()
+    }
+
+    /// Whether trying again may help one day: what is wrong is wrong with the database, not with what it is told.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Database(error) if error.may_pass())
     }
 
     /// Whether what was asked for may have been done all the same: the connection broke while that was being made
@@ -108,8 +138,19 @@ impl Refusal {
 
     /// The answer for whoever sent a message of this kind, and a word in the log. What cannot be read or is not
     /// known at all is answered with this type of error.
-    pub fn told(self, kind: &str, not_understood: &str) -> Answer {
-        tracing::warn!(request = kind, error = chain(&self), "a request of user code failed");
+    pub fn told(self, kind: &str, not_understood: &str, asker: &Asker) -> Answer {
+        let Asker { dag_id, run_id, task_id, map_index, try_number, errand } = asker;
+        tracing::warn!(
+            dag_id,
+            run_id,
+            task_id,
+            map_index,
+            try_number,
+            errand,
+            request = kind,
+            error = chain(&self),
+            "a request of user code failed"
+        );
         self.into_answer(not_understood)
     }
 

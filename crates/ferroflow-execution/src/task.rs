@@ -6,13 +6,14 @@ use ferroflow_python::Answers;
 use rmpv::Value;
 use uuid::Uuid;
 
+use crate::patience::ask_patiently;
 use crate::sdk::SdkVersion;
 use crate::trigger::RunMaking;
-use crate::{Answer, Patience, Refusal, Service};
+use crate::{Answer, Asker, Refusal, Service};
 
 /// So long a request is tried anew while the database does not answer. Airflow's client gives its API five attempts
 /// with up to 90 seconds between them; a task that fails because a database was restarted helps nobody.
-const LIMIT: Duration = Duration::from_mins(3);
+pub(crate) const LIMIT: Duration = Duration::from_mins(3);
 
 /// Answers the messages that a running task sends, but for those that tell what became of it: on these, its
 /// supervisor acts.
@@ -22,6 +23,8 @@ pub struct TaskRequests {
     pub service: Service,
     /// The task instance that asks: the id of its try.
     pub instance: Uuid,
+    /// The same, as logs name it.
+    pub asker: Asker,
     /// What the child's own Airflow understands.
     pub sdk: SdkVersion,
     /// How runs are made that it asks for.
@@ -32,14 +35,8 @@ impl Answers for TaskRequests {
     /// The answer to the request of this `type`. There always is one: a child waits for it, also while the database
     /// does not answer.
     async fn answer(&self, kind: &str, body: Value) -> Answer {
-        let mut patience = Patience::new(kind, LIMIT);
-        loop {
-            match self.answered(kind, &body).await {
-                Ok(answer) => return answer,
-                Err(refusal) if patience.again(&refusal).await => {}
-                Err(refusal) => return refusal.told(kind, "API_SERVER_ERROR"),
-            }
-        }
+        let answered = ask_patiently(kind, LIMIT, || self.answered(kind, &body)).await;
+        answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR", &self.asker))
     }
 }
 

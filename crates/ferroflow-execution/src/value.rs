@@ -43,6 +43,20 @@ pub(crate) fn time(value: Option<Timestamp>) -> Value {
     Value::Ext(TIMESTAMP, bytes)
 }
 
+/// Has the times in these fields of a message, if they are text, as msgpack's timestamps. So Airflow's supervisor sends
+/// them, and to a task their zone is Python's own UTC, and not one that whoever reads text makes up.
+pub fn native_times(message: &mut Value, fields: &[&str]) {
+    let Value::Map(entries) = message else { return };
+    for (key, value) in entries {
+        if key.as_str().is_some_and(|key| fields.contains(&key))
+            && value.is_str()
+            && let Ok(read) = read_time(value)
+        {
+            *value = time(Some(read));
+        }
+    }
+}
+
 /// A time, as msgpack's timestamp or as text.
 pub(crate) fn read_time(value: &Value) -> Result<Timestamp, String> {
     let (seconds, nanoseconds) = match value {
@@ -74,7 +88,8 @@ fn timestamp_parts(bytes: &[u8]) -> Option<(i64, i32)> {
 
 /// A stored JSON value, with its keys in their order.
 pub(crate) fn json(what: impl FnOnce() -> String, json: &Json) -> Result<Value, Refusal> {
-    serde_json::from_str(json.text()).map_err(|error| Refusal::Stored { what: what(), source: error.into() })
+    serde_json::from_str(&json.standard_text())
+        .map_err(|error| Refusal::Stored { what: what(), source: error.into() })
 }
 
 /// A value of a message as JSON, with its keys in their order and its numbers of their kind.
@@ -137,6 +152,26 @@ mod tests {
         assert_eq!(read_time(&"2026-01-02T04:04:05.000006+01:00".into()), Ok(expected));
         let early: Timestamp = "1969-12-31T23:59:59.25Z".parse().unwrap();
         assert_eq!(read_time(&time(Some(early))), Ok(early));
+    }
+
+    #[test]
+    fn texts_become_timestamps_where_they_are_times() {
+        let when: Timestamp = "2026-01-02T03:04:05.000006Z".parse().unwrap();
+        let text = Value::from(when.to_string());
+        let mut message = map([
+            ("start_date", text.clone()),
+            ("end_date", Value::Nil),
+            ("conf", text.clone()),
+            ("run_after", "soon".into()),
+        ]);
+        native_times(&mut message, &["start_date", "end_date", "run_after"]);
+        let expected = map([
+            ("start_date", time(Some(when))),
+            ("end_date", Value::Nil),
+            ("conf", text),
+            ("run_after", "soon".into()),
+        ]);
+        assert_eq!(message, expected);
     }
 
     #[test]

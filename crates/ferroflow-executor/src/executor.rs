@@ -38,8 +38,11 @@ pub struct Event {
 pub enum Happening {
     /// Its row has this state now; its process may still be busy with what follows: callbacks, listeners.
     StateSet(TaskState),
-    /// Its process has ended and its slot is free. Its row tells what became of it.
+    /// Its process has ended and its slot is free. Its row tells what became of it. (The slot of a process that cannot be
+    /// killed is free only once it is gone,
     Ended,
+    /// which is told by this.)
+    SlotFree,
     /// It was not started, and its row is as it was: why.
     NotStarted(String),
 }

@@ -128,11 +128,13 @@ impl Running {
         }
     }
 
-    /// Those whose rows say that they run.
-    fn beating(&self) -> Vec<(Ticket, Uuid, i32)> {
+    /// Those whose rows say that they run; if they are to be told of, also those whose state is on its way: until it is
+    /// there, others would take them for dead.
+    fn beating(&self, is_beat: bool) -> Vec<(Ticket, Uuid, i32)> {
         let running = self.lock();
         let beating = running.iter().filter_map(|(ticket, entry)| match entry.stage {
             Stage::Running(beating) => Some((*ticket, entry.id, beating.pid)),
+            Stage::Telling { beating, .. } if is_beat => Some((*ticket, entry.id, beating.pid)),
             _ => None,
         });
         beating.collect()
@@ -147,10 +149,13 @@ impl Running {
         }
     }
 
-    /// Tells those to end of which nobody has heard for so long that they may be taken for dead.
+    /// Tells those to end of which nobody has heard for so long that they may be taken for dead. Who tells its state has
+    /// done its work: nothing of it could be done twice.
     fn give_up(&self, limit: Duration) {
-        for entry in self.lock().values_mut() {
-            if entry.beating().is_some_and(|beating| beating.last.elapsed() >= limit) {
+        for entry in self.lock().values() {
+            if let Stage::Running(beating) = &entry.stage
+                && beating.last.elapsed() >= limit
+            {
                 entry.order(EndOrder::HeartbeatsFailed);
             }
         }
@@ -195,11 +200,11 @@ pub(crate) async fn look_after(supervision: &Supervision, running: &Running) {
     let mut since = Stopwatch::start();
     loop {
         tokio::time::sleep(LOOK).await;
-        let beating = running.beating();
+        let is_beat = since.elapsed() >= settings.workers.min_heartbeat_interval;
+        let beating = running.beating(is_beat);
         if beating.is_empty() {
             continue;
         }
-        let is_beat = since.elapsed() >= settings.workers.min_heartbeat_interval;
         match tokio::time::timeout(ANSWER, ask(supervision, &beating, is_beat)).await {
             Ok(Ok(refused)) => {
                 if is_beat {
@@ -241,11 +246,11 @@ mod tests {
     fn only_what_runs_and_has_not_told_its_state_is_told_of() {
         let running = Running::default();
         let [first, second] = [Uuid::from_u128(1), Uuid::from_u128(2)].map(|id| running.add(id));
-        assert_eq!(running.beating(), []);
+        assert_eq!(running.beating(true), []);
         running.started(first.0, 7);
         running.started(second.0, 8);
         running.settled(second.0);
-        assert_eq!(running.beating(), [(first.0, Uuid::from_u128(1), 7)]);
+        assert_eq!(running.beating(true), [(first.0, Uuid::from_u128(1), 7)]);
         running.give_up(Duration::ZERO);
         assert_eq!(*first.1.borrow(), Some(EndOrder::HeartbeatsFailed));
         assert_eq!(*second.1.borrow(), None);
@@ -265,7 +270,8 @@ mod tests {
             running.started(ticket, 7);
         }
         running.tells(told, true);
-        assert_eq!(running.beating(), [(silent, id, 7)]);
+        assert_eq!(running.beating(false), [(silent, id, 7)]);
+        assert_eq!(running.beating(true).len(), 2, "it lives until its row says otherwise");
         for ticket in [told, silent] {
             running.turn_away_stay(ticket);
         }
@@ -290,6 +296,16 @@ mod tests {
         assert_eq!(*orders.borrow(), None);
         running.tells(ticket, false);
         assert_eq!(*orders.borrow(), Some(EndOrder::Unwanted));
+    }
+
+    #[test]
+    fn who_tells_its_state_is_not_given_up_however_long_that_takes() {
+        let running = Running::default();
+        let (ticket, orders) = running.add(Uuid::from_u128(1));
+        running.started(ticket, 7);
+        running.tells(ticket, true);
+        running.give_up(Duration::ZERO);
+        assert_eq!(*orders.borrow(), None);
     }
 
     #[test]

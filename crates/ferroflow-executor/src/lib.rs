@@ -9,6 +9,7 @@ mod executor;
 mod heartbeats;
 mod local;
 mod orphans;
+mod room;
 mod spares;
 mod supervise;
 mod task_log;

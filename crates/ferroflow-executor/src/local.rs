@@ -57,7 +57,8 @@ impl LocalExecutor {
 
     /// Tells all tasks to end, waits for that, and puts down what became of them.
     pub async fn shut_down(&mut self) {
-        self.supervision.make_no_spares();
+        self.supervision.close();
+        self.supervision.hurry.cancel();
         self.running.order_all(EndOrder::Shutdown);
         self.errands.shut_down().await;
         while self.supervisors.join_next().await.is_some() {}
@@ -82,10 +83,15 @@ impl Executor for LocalExecutor {
             ti: workload.ti.clone(),
         };
         self.supervisors.spawn(async move {
-            let mut slot = Slot { reporter: &reporter, what: Happening::Ended };
-            if let Supervised::NotStarted(reason) = supervision.supervise(&workload, &reporter, orders).await
-            {
-                slot.what = Happening::NotStarted(reason);
+            let mut slot = Slot { reporter: &reporter, what: Some(Happening::Ended) };
+            match supervision.supervise(&workload, &reporter, orders).await {
+                Supervised::Ended => {}
+                Supervised::NotStarted(reason) => slot.what = Some(Happening::NotStarted(reason)),
+                Supervised::GivenUp(remains) => {
+                    slot.tell();
+                    supervision.until_gone(&remains).await;
+                    slot.what = Some(Happening::SlotFree);
+                }
             }
         });
     }
@@ -131,14 +137,27 @@ struct Reporter {
 /// The slot of a task instance: free when this is dropped, however its supervisor ended.
 struct Slot<'a> {
     reporter: &'a Reporter,
-    what: Happening,
+    /// What is told at its end, if it was not told before.
+    what: Option<Happening>,
+}
+
+impl Slot<'_> {
+    /// Tells the end of a task before its slot is free.
+    fn tell(&mut self) {
+        self.reporter.running.settled(self.reporter.ticket);
+        if let Some(what) = self.what.take() {
+            self.reporter.report(what);
+        }
+    }
 }
 
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
         self.reporter.running.remove(self.reporter.ticket);
         self.reporter.errands.slot_is_free();
-        self.reporter.report(self.what.clone());
+        if let Some(what) = self.what.take() {
+            self.reporter.report(what);
+        }
     }
 }
 

@@ -4,12 +4,13 @@
 //! it. So there is nothing to take over, but much to account for: what ran has ended without a word, and what was only
 //! queued has not begun.
 
-use std::path::Path;
 use std::time::Duration;
 
 use ferroflow_execution::Refusal;
 use ferroflow_model::state::TaskState;
+use ferroflow_python::{Entry, processes};
 use ferroflow_telemetry::clock::Stopwatch;
+use jiff::{SignedDuration, Timestamp};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use uuid::Uuid;
 
@@ -18,8 +19,8 @@ use crate::supervise::Supervision;
 /// What a task is told that lost its supervisor.
 const REASON: &str = "The process that supervised the task has ended, and the task with it.";
 
-/// What Python's fork server calls its process, and so its children before they have a task.
-const FORK_SERVER: &str = "ferroflow-fork";
+/// So much later than its row says a process may seem to have started: the kernel tells it by its own clock.
+const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_secs(2);
 
 /// A task instance whose executor is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Orphan {
     pub hostname: Option<String>,
     /// Its process.
     pub pid: Option<i32>,
+    /// When that was last known to be its process.
+    pub last_seen: Option<Timestamp>,
 }
 
 /// What became of an orphan.
@@ -58,7 +61,9 @@ impl Supervision {
             return Ok(Adopted::Elsewhere);
         }
         if let Some(pid) = orphan.pid {
-            end(pid, orphan.id).await;
+            let last_seen = orphan.last_seen.unwrap_or(Timestamp::MIN);
+            let sought = Sought { id: orphan.id, entry: Entry::Task, last_seen: Some(last_seen) };
+            end(pid, &sought).await;
         }
         self.service.ended_without_a_word(orphan.id, orphan.try_number, REASON).await?;
         Ok(Adopted::Settled)
@@ -66,35 +71,55 @@ impl Supervision {
 }
 
 impl Supervision {
-    /// Ends what runs something of this identity, should it still run on this host, and waits for that.
-    pub async fn end_process(&self, (pid, host): &(i32, String), id: Uuid) {
+    /// Ends what runs a callback, should it still run on this host, and waits for that.
+    pub async fn end_callback(&self, (pid, host): &(i32, String), id: Uuid) {
         if *host == self.host.name {
-            end(*pid, id).await;
+            end(*pid, &Sought { id, entry: Entry::Callback, last_seen: None }).await;
         }
     }
 }
 
-/// Ends the process of a try, should it still be there, and waits for that.
-async fn end(pid: i32, id: Uuid) {
+/// A process by what it was for: its number may be another's by now.
+struct Sought {
+    id: Uuid,
+    entry: Entry,
+    /// When it was last known under its number, if that was put down.
+    last_seen: Option<Timestamp>,
+}
+
+/// Ends a process, should it still be there, and waits for that.
+async fn end(pid: i32, sought: &Sought) {
     const PAUSE: Duration = Duration::from_millis(5);
     const PATIENCE: Duration = Duration::from_secs(10);
-    let Some(pid) = Pid::from_raw(pid) else { return };
+    let Some(number) = Pid::from_raw(pid) else { return };
     // A descriptor means the same process for good; whether it is the right one is looked at through the number.
-    let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    let Ok(process) = pidfd_open(number, PidfdFlags::empty()) else { return };
     let since = Stopwatch::start();
-    while is_process_of(pid, id) && since.elapsed() < PATIENCE {
+    while sought.is_process(pid) {
+        if since.elapsed() >= PATIENCE {
+            // It was killed, and does nothing any more.
+            tracing::warn!(pid, id = %sought.id, "a process of an executor that is gone cannot be killed");
+            return;
+        }
         let _ = pidfd_send_signal(&process, Signal::KILL);
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-/// Airflow's task runner gives its process a title with the id of the try. Until a child of the fork server was told
-/// what to run, it has the fork server's name: a scheduler that stands still just then would tell it later.
-fn is_process_of(pid: Pid, id: Uuid) -> bool {
-    let folder = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
-    let read = |file: &str| std::fs::read(folder.join(file)).unwrap_or_default();
-    let title = read("cmdline");
-    // One that has ended and was not waited for has a name still, and no title.
-    String::from_utf8_lossy(&title).contains(&id.to_string())
-        || (!title.is_empty() && read("comm").trim_ascii() == FORK_SERVER.as_bytes())
+impl Sought {
+    /// Airflow's task runner gives its process a title with the id of the try. A child of the fork server that was not
+    /// told yet what to run has none; a scheduler that stands still just then would tell it later. One that has started
+    /// after the other was last seen has its number from it. What this process or a descendant has started is never it.
+    fn is_process(&self, pid: i32) -> bool {
+        // One that has ended and was not waited for has a number still, and no title.
+        let title = processes::title(pid);
+        let is_named = title.contains(&self.id.to_string());
+        (is_named || (title == processes::untold_title(self.entry) && self.may_be(pid)))
+            && !processes::is_own(pid)
+    }
+
+    fn may_be(&self, pid: i32) -> bool {
+        let Some(last_seen) = self.last_seen else { return true };
+        processes::started(pid).is_some_and(|started| started.duration_since(last_seen) <= CLOCKS_DIFFER)
+    }
 }

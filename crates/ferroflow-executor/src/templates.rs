@@ -121,6 +121,11 @@ impl Templates {
         self.closed.cancel();
     }
 
+    /// Waits until that was called.
+    pub(crate) async fn closed(&self) {
+        self.closed.cancelled().await;
+    }
+
     /// Forks the process of a task, from where its file is imported already if that may be.
     pub(crate) async fn fork(
         &self,

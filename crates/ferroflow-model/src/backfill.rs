@@ -109,6 +109,8 @@ words! {
     InFlight = "in flight",
     /// A run of that date ended, and is not run again.
     AlreadyExists = "already exists",
+    /// It is not decided yet: the backfill is still being made. Airflow knows the word and never writes it.
+    Undecided = "unknown",
 }
 
 /// What becomes of a date.

@@ -130,10 +130,19 @@ impl<F: Clone + Ord + Hash> FileQueue<F> {
 
     /// A file that was busy has been parsed, well or not.
     pub fn finish(&mut self, file: &F, now: Timestamp) {
+        self.rest(file, now, self.rules.interval);
+    }
+
+    /// The same of a file that is to be parsed again soon: it rests no longer than this.
+    pub fn finish_for_now(&mut self, file: &F, now: Timestamp, longest: SignedDuration) {
+        self.rest(file, now, self.rules.interval.min(longest));
+    }
+
+    fn rest(&mut self, file: &F, now: Timestamp, interval: SignedDuration) {
         let Some(Entry { place: Place::Busy(again), .. }) = self.files.get(file) else { return };
         let again = *again;
         self.leave(file);
-        let due = now.checked_add(self.rules.interval).unwrap_or(Timestamp::MAX);
+        let due = now.checked_add(interval).unwrap_or(Timestamp::MAX);
         if let Some(entry) = self.files.get_mut(file) {
             entry.runs = entry.runs.saturating_add(1);
             entry.place = Place::Done;
@@ -305,6 +314,17 @@ mod tests {
         assert!(queue.observe(&"c", at(0)), "an older file is another file, too");
         queue.request(&"d");
         assert_eq!(drain(&mut queue, 100), ["d", "c", "a", "b"]);
+    }
+
+    #[test]
+    fn a_file_that_is_finished_for_now_rests_for_a_while_at_most() {
+        let mut queue = queue(SortMode::ModifiedTime, None);
+        queue.observe(&"a", at(1));
+        for (longest, due) in [(10, 12), (60, 42)] {
+            assert_eq!(drain(&mut queue, 40), ["a"]);
+            queue.finish_for_now(&"a", at(due - longest.min(30)), SignedDuration::from_secs(longest));
+            assert_eq!(queue.next_due(), Some(at(due)));
+        }
     }
 
     #[test]

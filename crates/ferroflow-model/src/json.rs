@@ -1,5 +1,6 @@
 //! JSON as the metadata database keeps it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
@@ -13,6 +14,9 @@ use serde_json::value::RawValue;
 /// It stays text until somebody needs to look inside: most of what ferroflow stores or hands on it never
 /// reads, and text keeps what a parsed number would lose (an integer of 30 digits, `1.0` beside `1`).
 /// SQL NULL is `Option::None`; the JSON value `null` is [`Json::null`], and Airflow tells them apart.
+///
+/// Python's `json` also writes `NaN`, `Infinity` and `-Infinity`, and reads them. They are kept as text, and whoever
+/// looks inside sees `null`, which is what Airflow's API makes of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Json(String);
 
@@ -24,7 +28,7 @@ pub struct InvalidJson(#[source] pub(crate) serde_json::Error);
 impl Json {
     /// Takes a text as it is, if it is JSON.
     pub fn from_text(text: String) -> Result<Self, InvalidJson> {
-        match serde_json::from_str::<&RawValue>(&text) {
+        match serde_json::from_str::<&RawValue>(&standard_json(&text)) {
             Ok(_) => Ok(Self(text)),
             Err(error) => Err(InvalidJson(error)),
         }
@@ -53,10 +57,57 @@ impl Json {
         self.0
     }
 
+    /// The text as every reader of JSON takes it: `null` where Python alone has a word.
+    pub fn standard_text(&self) -> Cow<'_, str> {
+        standard_json(&self.0)
+    }
+
     /// Looks inside. Fails on what is nested deeper than anybody means: 127 levels.
     pub fn value(&self) -> Result<Value, InvalidJson> {
-        serde_json::from_str(&self.0).map_err(InvalidJson)
+        serde_json::from_str(&standard_json(&self.0)).map_err(InvalidJson)
     }
+}
+
+/// The words of Python's JSON that JSON does not have. The longest that fits comes first.
+const PYTHON_WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+
+/// A text with `null` where it has one of Python's own words outside its strings.
+pub fn standard_json(text: &str) -> Cow<'_, str> {
+    if !text.contains("NaN") && !text.contains("Infinity") {
+        return Cow::Borrowed(text);
+    }
+    let mut replaced = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', 'N', 'I', '-']) {
+        let (before, here) = rest.split_at(at);
+        replaced.push_str(before);
+        let length = if here.starts_with('"') {
+            string_length(here)
+        } else if let Some(word) = PYTHON_WORDS.into_iter().find(|word| here.starts_with(word)) {
+            replaced.push_str("null");
+            rest = &here[word.len()..];
+            continue;
+        } else {
+            1
+        };
+        replaced.push_str(&here[..length]);
+        rest = &here[length..];
+    }
+    replaced.push_str(rest);
+    Cow::Owned(replaced)
+}
+
+/// How many bytes the string takes that a text begins with; all of them if it does not end.
+fn string_length(text: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            b'"' if !is_escaped => return at + 1,
+            b'\\' => is_escaped = !is_escaped,
+            _ => is_escaped = false,
+        }
+    }
+    text.len()
 }
 
 /// Writes a value as Python's `json.dumps` does: a space after `,` and `:`, everything beyond ASCII escaped.
@@ -194,8 +245,25 @@ mod tests {
 
     #[test]
     fn what_is_not_json_is_refused() {
-        for text in ["", "NaN", "{", "{} {}", "'a'"] {
+        let words = ["", "nan", "NaNa", "+Infinity", "-NaN", "[NaN NaN]", "{NaN: 1}", "{", "{} {}", "'a'"];
+        for text in words {
             assert!(Json::from_text(text.to_owned()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_python_alone_are_kept_and_seen_as_null() {
+        for (text, seen) in [
+            ("NaN", json!(null)),
+            ("[NaN, Infinity,-Infinity, -1]", json!([null, null, null, -1])),
+            (
+                r#"{"NaN": NaN, "a\\": "\\\"Infinity", "b": Infinity}"#,
+                json!({"NaN": null, "a\\": "\\\"Infinity", "b": null}),
+            ),
+            (r#"["-Infinity é", "N", NaN]"#, json!(["-Infinity é", "N", null])),
+        ] {
+            let json = Json::from_text(text.to_owned()).unwrap();
+            assert_eq!((json.text(), json.value().unwrap()), (text, seen));
         }
     }
 }

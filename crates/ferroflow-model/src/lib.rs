@@ -14,6 +14,7 @@ pub mod id;
 mod json;
 pub mod outcome;
 pub mod partition_mapper;
+mod python_text;
 mod python_time;
 pub mod readiness;
 pub mod retry;
@@ -29,5 +30,6 @@ pub mod timetable;
 pub mod weight;
 pub mod why;
 
-pub use json::{InvalidJson, Json, python_float};
+pub use json::{InvalidJson, Json, python_float, standard_json};
+pub use python_text::python_literal;
 pub use python_time::{python_datetime, python_isoformat};

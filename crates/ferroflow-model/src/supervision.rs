@@ -22,6 +22,8 @@ pub enum Exit {
     Code(i32),
     /// By this signal.
     Signal(i32),
+    /// It was killed and is there still: it waits in the kernel, and does nothing any more.
+    CannotBeKilled,
     /// With Python's fork server, from which it was forked.
     WithForkServer,
     /// With the process that had its DAG file imported, from which it was forked.
@@ -100,6 +102,10 @@ impl fmt::Display for EndedHow {
                 "The task's process was killed by signal 11 (SIGSEGV): a library in native code crashed.",
             ),
             Exit::Signal(number) => write!(f, "The task's process was killed by signal {number}."),
+            Exit::CannotBeKilled => f.write_str(
+                "The task's process was killed and does not end: it waits in the kernel, most likely for a file system \
+                 that does not answer. It does nothing any more, but its slot is free only once it is gone.",
+            ),
             Exit::WithForkServer => {
                 f.write_str("Python's fork server died, and the task's process with it.")
             }
@@ -149,6 +155,7 @@ mod tests {
         let text = |exit, ordered| EndedHow { exit, ordered }.to_string();
         assert!(text(Exit::Signal(9), None).contains("memory ran out"));
         assert!(text(Exit::Code(7), None).contains("exit code 7"));
+        assert!(text(Exit::CannotBeKilled, None).contains("was killed and does not end"));
         assert!(text(Exit::WithTemplate, None).contains("task_templates"));
         assert!(text(Exit::Signal(9), Some(EndOrder::Shutdown)).contains("executor was stopped"));
         assert!(text(Exit::Signal(9), Some(EndOrder::HeartbeatsFailed)).contains("heartbeat_timeout"));

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -12,15 +12,17 @@ use rustix::net::{RecvFlags, recv};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, pidfd_send_signal};
 use tokio::net::UnixStream;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::Result;
 use crate::children::{Fate, Process};
-use crate::connection::Connection;
-use crate::output::{Capture, Sink, Stream};
+use crate::connection::{Connection, LAST_WORD};
+use crate::given_up::{Remains, until_ended};
+use crate::output::{Capture, Output, Sink, Stream};
+use crate::{Error, Result};
 
-/// How long the end of a killed child may take to be told before the fork server is taken for dead.
-const LAST_WORD: Duration = Duration::from_secs(10);
+/// How long a process may take to end once all that it has started was killed.
+const RELEASE: Duration = Duration::from_secs(1);
 
 /// What a child is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +43,7 @@ pub enum Entry {
 
 impl Entry {
     /// As in the table of `child.py`.
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Parse => "parse",
             Self::Helper => "helper",
@@ -86,10 +88,13 @@ pub struct Exit {
 pub struct Child {
     connection: Arc<Connection>,
     id: u64,
+    entry: Entry,
     process: Process,
     channel: Option<UnixStream>,
     capture: Capture,
     fate: watch::Receiver<Fate>,
+    /// If it cannot be killed.
+    remains: Option<Remains>,
 }
 
 impl Child {
@@ -124,10 +129,12 @@ impl Child {
         Ok(Self {
             connection,
             id: forked.id,
+            entry,
             process: forked.process,
             channel: None,
             capture,
             fate: forked.fate,
+            remains: None,
         })
     }
 
@@ -165,12 +172,20 @@ impl Child {
         self.capture.tail().text()
     }
 
+    /// What it prints and logs.
+    pub fn output(&self) -> Output {
+        self.capture.output()
+    }
+
     /// Waits for its end. What it started is dead by then, and everything that it printed has been passed on.
     ///
     /// May be abandoned and called again.
     pub async fn wait(&mut self) -> Result<Exit> {
         let fate = self.fate.wait_for(|fate| !matches!(fate, Fate::Lives)).await;
         let fate = fate.map_or(Fate::Lost, |fate| fate.clone());
+        if !matches!(fate, Fate::Ended(_)) {
+            self.end_without_server().await;
+        }
         self.capture.finish().await;
         match fate {
             Fate::Ended(report) => Ok(Exit {
@@ -199,18 +214,44 @@ impl Child {
         self.end().await
     }
 
-    /// Kills it and waits for its end.
+    /// Kills it and waits for its end. One that does not end is given up, with all that it started, which is an error.
     pub async fn end(&mut self) -> Result<Exit> {
         self.kill();
         if let Ok(exit) = tokio::time::timeout(LAST_WORD, self.wait()).await {
             return exit;
         }
-        tracing::warn!(
-            pid = self.process.pid,
-            "the fork server does not tell of a killed child's end; it is killed"
-        );
-        self.connection.give_up();
-        self.wait().await
+        if !self.connection.give_up_child(self.id).await {
+            self.connection.give_up().await;
+            return self.wait().await;
+        }
+        if let Ok(exit) = tokio::time::timeout(RELEASE, self.wait()).await {
+            return exit;
+        }
+        // It says nothing any more, either.
+        self.capture.finish().await;
+        self.is_given_up();
+        Err(Error::CannotBeKilled(self.process.pid))
+    }
+
+    /// What is left of it, if it cannot be killed.
+    pub fn into_remains(mut self) -> Option<Remains> {
+        self.remains.take()
+    }
+
+    /// The fork server is gone, and its children with it: unless it could not be killed, or one of them.
+    async fn end_without_server(&mut self) {
+        let _ = pidfd_send_signal(&self.process.pidfd, Signal::KILL);
+        let ended = tokio::time::timeout(LAST_WORD, until_ended(&self.process.pidfd)).await;
+        if ended.is_err() {
+            self.is_given_up();
+        }
+    }
+
+    fn is_given_up(&mut self) {
+        if self.remains.is_none() {
+            let Process { pid, pidfd, .. } = &self.process;
+            self.remains = Some(self.connection.given_up.note(self.entry, *pid, pidfd));
+        }
     }
 
     /// Kills it; the fork server kills what it leaves behind.
@@ -227,8 +268,45 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if matches!(*self.fate.borrow(), Fate::Lives) {
-            self.kill();
+        if self.remains.is_some() || !matches!(*self.fate.borrow(), Fate::Lives) {
+            return;
+        }
+        self.kill();
+        let Ok(runtime) = Handle::try_current() else { return };
+        let dropped = Dropped {
+            connection: Arc::downgrade(&self.connection),
+            id: self.id,
+            entry: self.entry,
+            pid: self.process.pid,
+            fate: self.fate.clone(),
+        };
+        if let Ok(process) = self.process.pidfd.try_clone() {
+            runtime.spawn(dropped.see_to_its_end(process));
+        }
+    }
+}
+
+/// A child that nobody waits for any more.
+struct Dropped {
+    /// It is not for its sake that the fork server stays.
+    connection: Weak<Connection>,
+    id: u64,
+    entry: Entry,
+    pid: i32,
+    fate: watch::Receiver<Fate>,
+}
+
+impl Dropped {
+    async fn see_to_its_end(mut self, process: OwnedFd) {
+        let ended = self.fate.wait_for(|fate| !matches!(fate, Fate::Lives));
+        if tokio::time::timeout(LAST_WORD, ended).await.is_ok() {
+            return;
+        }
+        let Some(connection) = self.connection.upgrade() else { return };
+        connection.give_up_child(self.id).await;
+        let ended = self.fate.wait_for(|fate| !matches!(fate, Fate::Lives));
+        if tokio::time::timeout(RELEASE, ended).await.is_err() {
+            connection.given_up.note(self.entry, self.pid, &process);
         }
     }
 }

@@ -34,6 +34,7 @@ pub(crate) struct Process {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) forked: Option<oneshot::Sender<Result<Process>>>,
+    pub(crate) given_up: Option<oneshot::Sender<()>>,
     pub(crate) fate: watch::Sender<Fate>,
 }
 
@@ -42,7 +43,16 @@ impl Children {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, waiting);
     }
 
-    pub(crate) fn apply(&self, report: Report, descriptors: Vec<OwnedFd>) {
+    /// What tells that one was given up, or has ended. Nothing if it is not there any more.
+    pub(crate) fn giving_up(&self, id: u64) -> Option<oneshot::Receiver<()>> {
+        let mut children = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (given_up, answer) = oneshot::channel();
+        children.get_mut(&id)?.given_up = Some(given_up);
+        Some(answer)
+    }
+
+    /// Hands a report on. Answers which child nobody wants, or can have.
+    pub(crate) fn apply(&self, report: Report, descriptors: Vec<OwnedFd>) -> Option<u64> {
         let mut children = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match report {
             Report::Ready { .. }
@@ -51,17 +61,26 @@ impl Children {
             | Report::Unfit { .. } => {}
             Report::Forked { forked, pid, outlives } => {
                 let answer = children.get_mut(&forked).and_then(|child| child.forked.take());
-                if let (Some(answer), Some(pidfd)) = (answer, descriptors.into_iter().next()) {
-                    // Whoever asked may have gone; then nobody wants the child.
-                    if let Err(Ok(unwanted)) = answer.send(Ok(Process { pid, pidfd, outlives })) {
-                        let _ =
-                            rustix::process::pidfd_send_signal(unwanted.pidfd, rustix::process::Signal::KILL);
-                    }
+                let process = match descriptors.into_iter().next() {
+                    Some(pidfd) => Ok(Process { pid, pidfd, outlives }),
+                    None => Err(Error::Exhausted("no file descriptor is left for its process".to_owned())),
+                };
+                let is_had = process.is_ok();
+                // Whoever asked may have gone; then nobody wants the child.
+                let is_wanted = answer.is_some_and(|answer| answer.send(process).is_ok());
+                return (!is_had || !is_wanted).then_some(forked);
+            }
+            Report::Refused { refused, reason, for_now } => {
+                if let Some(answer) = children.remove(&refused).and_then(|child| child.forked) {
+                    let error = if for_now { Error::Exhausted(reason) } else { Error::Refused(reason) };
+                    drop(answer.send(Err(error)));
                 }
             }
-            Report::Refused { refused, reason } => {
-                if let Some(answer) = children.remove(&refused).and_then(|child| child.forked) {
-                    drop(answer.send(Err(Error::Refused(reason))));
+            Report::GivenUp { given_up } => {
+                let answer = children.get_mut(&given_up).and_then(|child| child.given_up.take());
+                if let Some(answer) = answer {
+                    // Whoever asked may have gone.
+                    let _ = answer.send(());
                 }
             }
             Report::Exit(report) => {
@@ -70,6 +89,7 @@ impl Children {
                 }
             }
         }
+        None
     }
 
     pub(crate) fn lose_all(&self) {

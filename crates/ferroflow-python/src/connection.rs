@@ -1,8 +1,6 @@
 //! One run of the fork server: its process, its control socket, and the children that it reports on.
 
-use std::ffi::OsString;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +8,7 @@ use std::time::Duration;
 
 use ferroflow_telemetry::clock::Stopwatch;
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Signal;
 use tokio::process::Command;
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
@@ -17,36 +16,13 @@ use tokio::task::AbortHandle;
 use crate::child::Child;
 use crate::children::{Children, Fate, Process, Waiting};
 use crate::control::{ControlSocket, Order, Ready, Report};
+use crate::given_up::GivenUp;
+use crate::options::ForkServerOptions;
 use crate::output::{Capture, Sink, Stream, Tail};
-use crate::{Error, Result, sources, strays};
+use crate::{Error, Result, descriptors, sources, strays};
 
-/// How long a fork server may take to answer before it is taken for dead.
-const ANSWER: Duration = Duration::from_secs(30);
-
-/// How to start a fork server.
-#[derive(Clone, Debug)]
-pub struct ForkServerOptions {
-    /// The interpreter that has Airflow installed.
-    pub python: PathBuf,
-    /// Environment variables to set besides those of this process.
-    pub environment: Vec<(OsString, OsString)>,
-    /// Whether the environment of this process is handed on.
-    pub inherit_environment: bool,
-    /// How long it may take to import Airflow.
-    pub boot_timeout: Duration,
-}
-
-impl ForkServerOptions {
-    /// An interpreter, with the environment of this process.
-    pub fn new(python: impl Into<PathBuf>) -> Self {
-        Self {
-            python: python.into(),
-            environment: Vec::new(),
-            inherit_environment: true,
-            boot_timeout: Duration::from_mins(2),
-        }
-    }
-}
+/// How long the end of a process that was killed may take to be told before it is given up.
+pub(crate) const LAST_WORD: Duration = Duration::from_secs(5);
 
 /// A fork server that runs, or did.
 #[derive(Debug)]
@@ -55,11 +31,16 @@ pub(crate) struct Connection {
     children: Arc<Children>,
     next: AtomicU64,
     pump: AbortHandle,
+    losing: watch::Sender<bool>,
     lost: watch::Receiver<bool>,
+    pub(crate) given_up: Arc<GivenUp>,
+    /// Whoever waits for the end of a template hears by this that nobody wants it any more.
+    _wanted: Option<oneshot::Sender<()>>,
     /// The process of the fork server, for its end.
     server: OwnedFd,
     tail: Tail,
     age: Stopwatch,
+    answer_timeout: Duration,
     sdk_version: String,
     is_template: bool,
 }
@@ -73,7 +54,7 @@ pub(crate) struct Forked {
 
 impl Connection {
     /// Starts a fork server and waits until it has loaded Airflow.
-    pub(crate) async fn start(options: &ForkServerOptions) -> Result<Self> {
+    pub(crate) async fn start(options: &ForkServerOptions, given_up: Arc<GivenUp>) -> Result<Self> {
         let age = Stopwatch::start();
         let mark = mark();
         let (socket, theirs) = ControlSocket::pair()?;
@@ -85,7 +66,7 @@ impl Connection {
             Ok(None) => return Err(boot_failure(options, &mut process, &mut capture).await),
             Err(_) => {
                 drop(process.start_kill());
-                drop(process.wait().await);
+                drop(tokio::time::timeout(LAST_WORD, process.wait()).await);
                 capture.finish().await;
                 let output = capture.tail().text();
                 return Err(Error::BootTimeout {
@@ -105,16 +86,20 @@ impl Connection {
         let (losing, lost) = watch::channel(false);
         let tail = capture.tail().clone();
         let pump = tokio::spawn(pump(Arc::clone(&socket), Arc::clone(&children), losing.clone()));
-        tokio::spawn(watch_process(process, capture, Arc::clone(&children), losing, mark));
+        tokio::spawn(watch_process(process, capture, Arc::clone(&children), losing.clone(), mark));
         Ok(Self {
             socket,
             children,
             next: AtomicU64::new(0),
             pump: pump.abort_handle(),
+            losing,
             lost,
+            given_up,
+            _wanted: None,
             server,
             tail,
             age,
+            answer_timeout: options.answer_timeout,
             sdk_version: ready.sdk,
             is_template: false,
         })
@@ -126,10 +111,17 @@ impl Connection {
         let (socket, children) = (Arc::new(socket), Arc::new(Children::default()));
         let (losing, lost) = watch::channel(false);
         let pump = tokio::spawn(pump(Arc::clone(&socket), Arc::clone(&children), losing.clone()));
-        let all = Arc::clone(&children);
+        let (all, end) = (Arc::clone(&children), losing.clone());
+        let (wanted, unwanted) = oneshot::channel::<()>();
         tokio::spawn(async move {
-            drop(template.wait().await);
-            losing.send_replace(true);
+            let ended = tokio::select! {
+                ended = template.wait() => Some(ended),
+                _ = unwanted => tokio::time::timeout(LAST_WORD, template.wait()).await.ok(),
+            };
+            if ended.is_none() {
+                drop(template.end().await);
+            }
+            end.send_replace(true);
             all.lose_all();
         });
         Ok(Self {
@@ -137,10 +129,14 @@ impl Connection {
             children,
             next: AtomicU64::new(0),
             pump: pump.abort_handle(),
+            losing,
             lost,
+            given_up: Arc::clone(&self.given_up),
+            _wanted: Some(wanted),
             server,
             tail: Tail::default(),
             age: Stopwatch::start(),
+            answer_timeout: self.answer_timeout,
             sdk_version: self.sdk_version.clone(),
             is_template: true,
         })
@@ -181,28 +177,39 @@ impl Connection {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (forked, answer) = oneshot::channel();
         let (fate_sender, fate) = watch::channel(Fate::Lives);
-        self.children.insert(id, Waiting { forked: Some(forked), fate: fate_sender });
+        self.children.insert(id, Waiting { forked: Some(forked), given_up: None, fate: fate_sender });
         // The loss may have come before the entry, and nobody would tell it any more.
         if self.is_lost() {
             self.children.lose_all();
         }
         let order = Order::Fork { fork: id, entry, memory };
-        if self.socket.send(&order, ends).await.is_err() {
-            self.give_up();
-            self.lost().await;
-            return Err(self.loss());
-        }
-        match tokio::time::timeout(ANSWER, answer).await {
-            Ok(Ok(Ok(process))) => Ok(Forked { id, process, fate }),
-            Ok(Ok(Err(error))) => Err(error),
-            Ok(Err(_)) => Err(self.loss()),
-            Err(_) => {
-                tracing::warn!("Python's fork server does not answer; it is killed");
-                self.give_up();
-                self.lost().await;
+        let asked = async {
+            match self.socket.send(&order, ends).await {
+                Ok(()) => Some(answer.await),
+                Err(_) => None,
+            }
+        };
+        match tokio::time::timeout(self.answer_timeout, asked).await {
+            Ok(Some(Ok(Ok(process)))) => Ok(Forked { id, process, fate }),
+            Ok(Some(Ok(Err(error)))) => Err(error),
+            Ok(Some(Err(_))) => Err(self.loss()),
+            Ok(None) | Err(_) => {
+                self.give_up().await;
                 Err(self.loss())
             }
         }
+    }
+
+    /// Has the fork server kill what a child has started that cannot be killed itself. False if it does not answer.
+    pub(crate) async fn give_up_child(&self, id: u64) -> bool {
+        let Some(answer) = self.children.giving_up(id) else { return true };
+        let asked = async {
+            self.socket.send(&Order::GiveUp { give_up: id }, &[]).await?;
+            // If nobody is left to answer, the child has ended, or is lost with the fork server.
+            drop(answer.await);
+            Result::Ok(())
+        };
+        tokio::time::timeout(self.answer_timeout, asked).await.is_ok_and(|asked| asked.is_ok())
     }
 
     /// Sends a signal to a child's process group.
@@ -218,9 +225,19 @@ impl Connection {
         self.socket.close();
     }
 
-    /// Kills a fork server that is of no use any more; its children follow.
-    pub(crate) fn give_up(&self) {
-        let _ = rustix::process::pidfd_send_signal(&self.server, rustix::process::Signal::KILL);
+    /// Kills a fork server that does not answer, and waits for its end; its children follow. One that cannot be killed
+    /// is taken for lost: whoever waits for one of its children sees to the end of that.
+    pub(crate) async fn give_up(&self) {
+        tracing::warn!(is_template = self.is_template, "Python's fork server does not answer; it is killed");
+        let _ = rustix::process::pidfd_send_signal(&self.server, Signal::KILL);
+        if tokio::time::timeout(LAST_WORD, self.lost()).await.is_err() {
+            tracing::error!(
+                is_template = self.is_template,
+                "Python's fork server cannot be killed; it is replaced"
+            );
+            self.losing.send_replace(true);
+            self.children.lose_all();
+        }
     }
 
     /// Waits until its process has ended.
@@ -257,6 +274,7 @@ fn spawn(
         .stderr(Stdio::from(stderr_end))
         .spawn()
         .map_err(|source| Error::Start { python: options.python.clone(), source })?;
+    descriptors::restore_limit(process.id());
     let sink: Arc<dyn Sink> = Arc::new(ServerLog);
     let capture = Capture::start(vec![(Stream::Stdout, stdout), (Stream::Stderr, stderr)], &sink)?;
     Ok((process, capture))
@@ -291,7 +309,10 @@ async fn boot_failure(
     capture: &mut Capture,
 ) -> Error {
     drop(process.start_kill());
-    let status = process.wait().await.map_or_else(|error| error.to_string(), |status| status.to_string());
+    let status = match tokio::time::timeout(LAST_WORD, process.wait()).await {
+        Ok(ended) => ended.map_or_else(|error| error.to_string(), |status| status.to_string()),
+        Err(_) => "it cannot be killed".to_owned(),
+    };
     capture.finish().await;
     Error::Boot { python: options.python.clone(), status, output: capture.tail().text() }
 }
@@ -316,7 +337,12 @@ fn tell(options: &ForkServerOptions, ready: &Ready, age: &Stopwatch) {
 async fn pump(socket: Arc<ControlSocket>, children: Arc<Children>, losing: watch::Sender<bool>) {
     loop {
         match socket.receive().await {
-            Ok(Some((report, descriptors))) => children.apply(report, descriptors),
+            Ok(Some((report, descriptors))) => {
+                if let Some(unwanted) = children.apply(report, descriptors) {
+                    let order = Order::Signal { signal: unwanted, number: Signal::KILL.as_raw() };
+                    drop(socket.try_send(&order));
+                }
+            }
             Ok(None) => break,
             Err(error) => {
                 tracing::warn!(%error, "the fork server's control socket failed");

@@ -24,6 +24,7 @@ const MAX_PACKET: usize = 64 << 10;
 pub(crate) enum Order {
     Fork { fork: u64, entry: &'static str, memory: Option<u64> },
     Signal { signal: u64, number: i32 },
+    GiveUp { give_up: u64 },
 }
 
 /// What it tells.
@@ -34,7 +35,8 @@ pub(crate) enum Report {
     TemplateReady { ready: TemplateFiles },
     TemplateFiles(TemplateFiles),
     Forked { forked: u64, pid: i32, outlives: bool },
-    Refused { refused: u64, reason: String },
+    Refused { refused: u64, reason: String, for_now: bool },
+    GivenUp { given_up: u64 },
     Exit(ExitReport),
     Unfit { unfit: String },
 }

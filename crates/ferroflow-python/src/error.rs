@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 /// The bridge cannot do its part.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -56,9 +58,15 @@ pub enum Error {
     /// A template died, or the fork server with it, and all its children.
     #[error("the process that had the DAG file imported died, and its children with it")]
     TemplateLost,
+    /// A child was killed and does not end.
+    #[error("process {0} was killed and does not end: it waits in the kernel")]
+    CannotBeKilled(i32),
     /// The fork server could not make a child.
     #[error("no child for user code: {0}")]
     Refused(String),
+    /// There is no child for now: the system is out of what one takes.
+    #[error("no child for user code for now: {0}")]
+    Exhausted(String),
     /// A socket, pipe or file of the bridge failed.
     #[error("the connection to Python failed")]
     Io(#[from] std::io::Error),
@@ -67,8 +75,24 @@ pub enum Error {
     Frame(String),
 }
 
-impl From<rustix::io::Errno> for Error {
-    fn from(errno: rustix::io::Errno) -> Self {
+impl Error {
+    /// Whether it passes: the system was out of descriptors, memory or process numbers, and nothing has begun.
+    pub fn is_for_now(&self) -> bool {
+        match self {
+            Self::Exhausted(_) => true,
+            Self::Io(error) | Self::Start { source: error, .. } => {
+                Errno::from_io_error(error).is_some_and(|errno| EXHAUSTED.contains(&errno))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What the system says when it is out of descriptors, memory or process numbers.
+const EXHAUSTED: [Errno; 5] = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOBUFS];
+
+impl From<Errno> for Error {
+    fn from(errno: Errno) -> Self {
         Self::Io(errno.into())
     }
 }

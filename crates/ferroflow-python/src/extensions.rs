@@ -1,27 +1,33 @@
 //! What else users replace or extend by Python: which files are looked at, listeners, secrets.
 //!
-//! Each kind has a process of its own.
+//! Each kind has processes of its own.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ferroflow_telemetry::metrics::user_code;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::ForkServer;
-use crate::helper::{Helper, HelperError, PythonError, read};
+use crate::asking::{Asking, NoAnswer, Subject};
+use crate::helper::{Helper, HelperError, Helpers, PythonError, read};
 
 /// How long one of these may take: they stand in the way of everything else.
 const LIMIT: Duration = Duration::from_mins(1);
 
+/// How many secrets are looked for at once: one that takes long keeps no other task waiting.
+const LOOKUPS: usize = 4;
+
 /// `[core] might_contain_dag_callable`, where it is not Airflow's own.
 pub struct Discovery(Helper);
 
-/// Listeners of plugins.
-pub struct Listeners(Helper);
+/// Listeners of plugins. Those that hang or crash are left alone for a while: nothing waits for each of them.
+pub struct Listeners(Asking);
 
 /// The classes of `[secrets] backend`. The environment and the database, which come after them, need no Python.
-pub struct SecretsBackends(Helper);
+pub struct SecretsBackends(Helpers);
 
 /// A connection of a secrets backend.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
@@ -77,12 +83,12 @@ impl Discovery {
 impl Listeners {
     /// Listeners whose process is started when it is needed.
     pub fn new(server: ForkServer) -> Self {
-        Self(Helper::new(server, "listeners"))
+        Self(Asking::new(server, "listeners", LIMIT))
     }
 
     /// Whether any of them wants to hear of import errors.
     pub async fn hear_import_errors(&self) -> Result<bool, HelperError> {
-        read("listeners", self.0.call("listener.hears_import_errors", json!({}), LIMIT).await?)
+        read("listeners", self.0.call_plainly("listener.hears_import_errors", json!({})).await?)
     }
 
     /// Tells them of an import error: one of a file that had none before, or one that was there already.
@@ -93,7 +99,15 @@ impl Listeners {
         is_new: bool,
     ) -> Result<(), HelperError> {
         let params = json!({"filename": filename, "stacktrace": stacktrace, "is_new": is_new});
-        self.0.call("listener.import_error", params, LIMIT).await.map(drop)
+        let subject = Subject { who: "import errors", classes: BTreeSet::new(), is_asked_again: false };
+        match self.0.call(&subject, "listener.import_error", params).await {
+            Ok(_) => Ok(()),
+            Err(NoAnswer::Failed(error)) => Err(error),
+            Err(NoAnswer::LeftAlone(_)) => {
+                user_code::untold(user_code::Kind::Listeners, 1);
+                Ok(())
+            }
+        }
     }
 
     /// Loads plugins anew.
@@ -105,7 +119,7 @@ impl Listeners {
 impl SecretsBackends {
     /// Backends whose process is started when it is needed.
     pub fn new(server: ForkServer) -> Self {
-        Self(Helper::new(server, "[secrets] backend"))
+        Self(Helpers::new(server, "[secrets] backend", LOOKUPS))
     }
 
     /// A connection, if a backend has it. An error of a backend is one to log and to go on after, unless it
@@ -116,13 +130,13 @@ impl SecretsBackends {
         team: Option<&str>,
     ) -> Result<Option<BackendConnection>, HelperError> {
         let params = json!({"conn_id": id, "team_name": team});
-        read("[secrets] backend", self.0.call("secrets.get_connection", params, LIMIT).await?)
+        read("[secrets] backend", self.0.seat().await.call("secrets.get_connection", params, LIMIT).await?)
     }
 
     /// A variable, if a backend has it.
     pub async fn variable(&self, key: &str, team: Option<&str>) -> Result<Option<String>, HelperError> {
         let params = json!({"key": key, "team_name": team});
-        read("[secrets] backend", self.0.call("secrets.get_variable", params, LIMIT).await?)
+        read("[secrets] backend", self.0.seat().await.call("secrets.get_variable", params, LIMIT).await?)
     }
 }
 

@@ -1,20 +1,23 @@
 //! Helpers: Python processes that stay, and answer questions about extension points.
 //!
 //! A helper is for one purpose: a bundle that hangs must not keep timetables waiting. It answers one question at a
-//! time; whoever takes too long or dies is replaced, and the next question finds a fresh process.
+//! time; whoever takes too long or dies is replaced, and the next question finds a fresh process. Where questions must
+//! not wait for each other, there are several ([`Helpers`]).
 
 mod error;
 mod process;
+mod several;
 
 use std::time::Duration;
 
 use ferroflow_telemetry::clock;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{RoundMode, SignedDuration, Timestamp, Unit};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 pub(crate) use error::read;
 pub use error::{HelperError, PythonError};
+pub(crate) use several::{Helpers, Seat};
 
 use crate::ForkServer;
 use process::HelperProcess;
@@ -76,7 +79,7 @@ impl Helper {
         // Taken out of the state: whatever happens from here on, a process with an answer due is not used again.
         let Ok(answered) = tokio::time::timeout(limit, process.ask(&request)).await else {
             process.end().await;
-            state.note_death();
+            // What took so long is no process that cannot be started: the next one may be good at once.
             return Err(HelperError::TimedOut { purpose: self.purpose.clone(), limit });
         };
         match answered {
@@ -110,10 +113,11 @@ impl Helper {
     }
 
     async fn start_anew(&self, state: &mut State, limit: Duration) -> Result<HelperProcess, HelperError> {
-        let pause = state.pause(clock::now());
+        let now = clock::now();
+        let pause = state.pause(now);
         if pause > limit {
-            let purpose = self.purpose.clone();
-            return Err(HelperError::BackingOff { purpose, deaths: state.deaths, pause });
+            let (purpose, deaths) = (self.purpose.clone(), state.deaths);
+            return Err(HelperError::BackingOff { purpose, deaths, until: whole_second(now, pause) });
         }
         tokio::time::sleep(pause).await;
         HelperProcess::start(&self.server, &self.purpose).await.map_err(|source| {
@@ -140,6 +144,12 @@ impl State {
         let gone = now.duration_since(died).max(SignedDuration::ZERO).unsigned_abs();
         pause.saturating_sub(gone)
     }
+}
+
+/// The time after a pause, as a person reads it: a reason that is told twice is the same both times.
+pub(crate) fn whole_second(now: Timestamp, pause: Duration) -> Timestamp {
+    let until = now.checked_add(pause).unwrap_or(Timestamp::MAX);
+    until.round(jiff::TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil)).unwrap_or(until)
 }
 
 #[cfg(test)]

@@ -145,18 +145,18 @@ impl Telling {
 
     async fn tell(&mut self, event: &Happened) {
         let hook = event.hook();
-        if self.quarantine.admit(hook, clock::now()).is_err() {
+        if self.quarantine.admit(hook, 1, clock::now()).is_err() {
             user_code::untold(Kind::Listeners, 1);
             return;
         }
         let method = format!("scheduler_listener.{hook}");
         match self.helper.call(&method, event.params(), self.limit).await {
-            Ok(_) => self.quarantine.forgive(hook),
+            Ok(_) => self.quarantine.forgive(hook, &method),
             Err(error) => {
                 user_code::failed(Kind::Listeners);
                 tracing::warn!(hook, ?event, "a listener has failed: {}", chain(&error));
                 if error.cost_a_process() {
-                    self.quarantine.note(hook, &error, clock::now());
+                    self.quarantine.note(hook, &method, &error, clock::now());
                 }
             }
         }

@@ -53,6 +53,8 @@ pub enum Cause {
     Garbled(String),
     /// The fork server died as often as this file was tried.
     ForkServerLost(u32),
+    /// The process that was to parse it before cannot be killed. It was not tried again.
+    CannotBeKilled(i32),
     /// A callback is JSON that cannot be read. No callback of the request was run.
     UnreadableCallback(String),
 }
@@ -90,6 +92,11 @@ impl fmt::Display for Cause {
                 f,
                 "The file was tried {attempts} times, and each time Python's fork server died. Does it kill other \
                  processes?"
+            ),
+            Self::CannotBeKilled(pid) => write!(
+                f,
+                "The process that parsed the file before ({pid}) was killed and does not end: it waits in the kernel, \
+                 most likely for a file system that does not answer. The file is parsed again once it is gone."
             ),
             Self::UnreadableCallback(problem) => {
                 write!(f, "The callback was not run: it {problem}.")
@@ -137,6 +144,7 @@ mod tests {
         assert!(text(Cause::TimedOut(Duration::from_millis(1500)), "").contains("within 1.5 s"));
         let unreadable = Cause::UnreadableCallback("is nested too deep".to_owned());
         assert_eq!(text(unreadable, ""), "The callback was not run: it is nested too deep.");
+        assert!(text(Cause::CannotBeKilled(4711), "").contains("(4711) was killed and does not end"));
         assert!(text(Cause::OutOfMemory(1 << 30), "").contains("1024 MiB"));
     }
 }

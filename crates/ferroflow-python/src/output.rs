@@ -5,20 +5,14 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// A longer line is passed on in pieces.
-const MAX_LINE: usize = 64 << 10;
-/// The same for structured logs: a piece of a record is none.
-const MAX_RECORD: usize = 4 << 20;
+use crate::streams::{Streams, Until};
+
 /// How much is kept for the text of an error.
 const TAIL_LINES: usize = 40;
 const TAIL_LINE: usize = 1000;
-/// How much is still read once the process has ended: more than a pipe holds.
-const LAST_READS: usize = 64;
-const READ: usize = 16 << 10;
 
 /// Where a line was printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,43 +59,46 @@ impl Tail {
 /// The reading of a process's streams.
 #[derive(Debug)]
 pub(crate) struct Capture {
-    tail: Tail,
+    streams: Arc<Streams>,
     stop: watch::Sender<bool>,
-    readers: JoinSet<()>,
+    reader: JoinSet<()>,
 }
 
 impl Capture {
     /// Starts to read. Standard output and error go into the tail as well as into the sink.
     pub(crate) fn start(streams: Vec<(Stream, OwnedFd)>, sink: &Arc<dyn Sink>) -> std::io::Result<Self> {
-        let tail = Tail::default();
+        let streams = Arc::new(Streams::of(streams, Arc::clone(sink))?);
         let stop = watch::Sender::new(false);
-        let mut readers = JoinSet::new();
-        for (stream, descriptor) in streams {
-            let pipe = Receiver::from_owned_fd(descriptor)?;
-            let reader = Reader { stream, pipe, line: Vec::new(), open: true };
-            readers.spawn(reader.read(Arc::clone(sink), tail.clone(), stop.subscribe()));
-        }
-        Ok(Self { tail, stop, readers })
+        let mut reader = JoinSet::new();
+        reader.spawn(Arc::clone(&streams).read(stop.subscribe()));
+        Ok(Self { streams, stop, reader })
     }
 
     /// What was printed last.
     pub(crate) fn tail(&self) -> &Tail {
-        &self.tail
+        self.streams.tail()
+    }
+
+    /// For whoever wants to know all that was printed so far.
+    pub(crate) fn output(&self) -> Output {
+        Output(Arc::clone(&self.streams))
     }
 
     /// To be called when the process has ended: reads what is there, and waits for nobody who still holds a pipe.
     pub(crate) async fn finish(&mut self) {
         self.stop.send_replace(true);
-        while self.readers.join_next().await.is_some() {}
+        while self.reader.join_next().await.is_some() {}
     }
 }
 
-/// How much of a text that goes on can be cut off without cutting a character.
-fn whole_characters(bytes: &[u8]) -> usize {
-    match std::str::from_utf8(bytes) {
-        // The last character may come to its end with the next bytes.
-        Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => error.valid_up_to(),
-        _ => bytes.len(),
+/// What a process prints and logs.
+#[derive(Clone, Debug)]
+pub struct Output(Arc<Streams>);
+
+impl Output {
+    /// Has everything passed on that was printed and logged up to now, whoever may be about to read it.
+    pub fn catch_up(&self) {
+        self.0.pass_on(Until::Now);
     }
 }
 
@@ -116,86 +113,14 @@ impl LogChannel {
         Ok((Self(Capture::start(vec![(Stream::Log, log)], sink)?), log_end))
     }
 
+    /// What comes through it.
+    pub fn output(&self) -> Output {
+        self.0.output()
+    }
+
     /// To be called when the process has ended: reads what is there.
     pub async fn finish(mut self) {
         self.0.finish().await;
-    }
-}
-
-struct Reader {
-    stream: Stream,
-    pipe: Receiver,
-    line: Vec<u8>,
-    open: bool,
-}
-
-impl Reader {
-    async fn read(mut self, sink: Arc<dyn Sink>, tail: Tail, mut stop: watch::Receiver<bool>) {
-        tokio::select! {
-            () = self.read_to_end(sink.as_ref(), &tail) => {}
-            _ = stop.wait_for(|stop| *stop) => {}
-        }
-        self.read_what_is_there(sink.as_ref(), &tail);
-    }
-
-    async fn read_to_end(&mut self, sink: &dyn Sink, tail: &Tail) {
-        while self.open && self.pipe.readable().await.is_ok() {
-            self.read_once(sink, tail);
-        }
-    }
-
-    fn read_what_is_there(&mut self, sink: &dyn Sink, tail: &Tail) {
-        for _ in 0..LAST_READS {
-            if !self.open || !self.read_once(sink, tail) {
-                break;
-            }
-        }
-        if !self.line.is_empty() {
-            self.flush(sink, tail);
-        }
-    }
-
-    /// Whether something was there.
-    fn read_once(&mut self, sink: &dyn Sink, tail: &Tail) -> bool {
-        let mut buffer = [0; READ];
-        match self.pipe.try_read(&mut buffer) {
-            Ok(0) => self.open = false,
-            Ok(length) => self.take(&buffer[..length], sink, tail),
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return false,
-            Err(_) => self.open = false,
-        }
-        true
-    }
-
-    fn take(&mut self, mut bytes: &[u8], sink: &dyn Sink, tail: &Tail) {
-        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
-            self.line.extend_from_slice(&bytes[..end]);
-            self.flush(sink, tail);
-            bytes = &bytes[end + 1..];
-        }
-        self.line.extend_from_slice(bytes);
-        let longest = if self.stream == Stream::Log { MAX_RECORD } else { MAX_LINE };
-        if self.line.len() >= longest {
-            let begun = self.line.split_off(whole_characters(&self.line));
-            let line = String::from_utf8_lossy(&self.line).into_owned();
-            let end = Some(sink.cut(&line)).filter(|end| *end > 0).unwrap_or(line.len());
-            let (piece, rest) = line.split_at(end);
-            self.emit(piece, sink, tail);
-            self.line = [rest.as_bytes(), &begun].concat();
-        }
-    }
-
-    /// Passes on the line that has come to its end.
-    fn flush(&mut self, sink: &dyn Sink, tail: &Tail) {
-        let line = std::mem::take(&mut self.line);
-        self.emit(&String::from_utf8_lossy(&line), sink, tail);
-    }
-
-    fn emit(&self, line: &str, sink: &dyn Sink, tail: &Tail) {
-        if self.stream != Stream::Log {
-            tail.push(line);
-        }
-        sink.line(self.stream, line);
     }
 }
 
@@ -203,18 +128,15 @@ impl Reader {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_long_line_is_cut_between_characters() {
-        let euro = "€".as_bytes();
-        assert_eq!(whole_characters(&[b"ab", euro].concat()), 5);
-        assert_eq!(whole_characters(&[b"ab", &euro[..2]].concat()), 2);
-        assert_eq!(whole_characters(b"ab\xffcd"), 5, "what is no text is passed on as it is");
-        assert_eq!(whole_characters(&euro[..1]), 1);
-    }
-
     /// Keeps the lines, and does not let a word be cut.
     #[derive(Default)]
     struct Words(Mutex<Vec<String>>);
+
+    impl Words {
+        fn lines(&self) -> Vec<String> {
+            self.0.lock().unwrap().clone()
+        }
+    }
 
     impl Sink for Words {
         fn line(&self, _: Stream, line: &str) {
@@ -226,18 +148,72 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_long_line_is_cut_where_its_reader_says() {
-        let (pipe, _end) = pipe_with(PipeFlags::CLOEXEC).unwrap();
-        let pipe = Receiver::from_owned_fd(pipe).unwrap();
-        let mut reader = Reader { stream: Stream::Stdout, pipe, line: Vec::new(), open: true };
-        let (words, tail) = (Words::default(), Tail::default());
-        let (short, long) = ("a ".repeat(MAX_LINE / 2 - 1), "b".repeat(MAX_LINE));
-        let half = "€".as_bytes().split_at(2);
-        for piece in [short.as_bytes(), half.0, half.1, b"unbroken word\n", long.as_bytes(), b"b\n"] {
-            reader.take(piece, &words, &tail);
+    /// Streams that are read, and their other ends: standard output, error and the log.
+    fn captured(sink: &Arc<Words>) -> (Capture, [OwnedFd; 3]) {
+        let [stdout, stderr, log] = [0; 3].map(|_| pipe_with(PipeFlags::CLOEXEC).unwrap());
+        let sink = Arc::clone(sink) as Arc<dyn Sink>;
+        let streams = vec![(Stream::Stdout, stdout.0), (Stream::Stderr, stderr.0), (Stream::Log, log.0)];
+        (Capture::start(streams, &sink).unwrap(), [stdout.1, stderr.1, log.1])
+    }
+
+    fn write(end: &OwnedFd, text: &str) {
+        assert_eq!(rustix::io::write(end, text.as_bytes()).unwrap(), text.len());
+    }
+
+    async fn wait_for(words: &Words, line: &str) {
+        while !words.lines().iter().any(|found| found == line) {
+            tokio::task::yield_now().await;
         }
-        let lines = words.0.lock().unwrap();
-        assert_eq!(*lines, [short.as_str(), "€unbroken word", &long, "b"]);
+    }
+
+    #[tokio::test]
+    async fn what_was_written_last_is_read_though_the_runtime_has_not_noticed_it() {
+        let words = Arc::new(Words::default());
+        let (mut capture, ends) = captured(&words);
+        write(&ends[0], "first\n");
+        wait_for(&words, "first").await;
+        // Now the reader waits. Nothing of this is known to it when it is told to come to an end.
+        for (end, text) in ends.iter().zip(["printed\nwithout an end", "an error\n", "logged\n"]) {
+            write(end, text);
+        }
+        capture.finish().await;
+        assert_eq!(words.lines(), ["first", "logged", "printed", "without an end", "an error"]);
+    }
+
+    #[tokio::test]
+    async fn what_was_logged_before_something_was_printed_comes_before_it() {
+        let words = Arc::new(Words::default());
+        let (mut capture, ends) = captured(&words);
+        for number in 0..50 {
+            let (before, record, line) =
+                (format!("before {number}"), format!("record {number}"), format!("line {number}"));
+            // Standard output or error is the first to have something.
+            for (end, text) in [(number % 2, &before), (2, &record), (number % 2, &line)] {
+                write(&ends[end], &format!("{text}\n"));
+            }
+            wait_for(&words, &line).await;
+            let lines = words.lines();
+            let place = |text: &String| lines.iter().position(|line| line == text).unwrap();
+            assert!(place(&record) < place(&line) && place(&before) < place(&line), "{lines:?}");
+        }
+        capture.finish().await;
+    }
+
+    #[tokio::test]
+    async fn whoever_catches_up_has_all_that_was_written_before_and_no_more() {
+        let words = Arc::new(Words::default());
+        let (mut capture, ends) = captured(&words);
+        let output = capture.output();
+        write(&ends[1], "an error\n50 % ");
+        write(&ends[2], "logged\n{\"half\": ");
+        output.catch_up();
+        // Nothing was awaited. A line may be cut where its reader says, a record may not.
+        assert_eq!(words.lines(), ["logged", "an error", "50 % "]);
+        write(&ends[2], "1}\n");
+        write(&ends[1], "100 %\n");
+        output.catch_up();
+        drop(ends);
+        capture.finish().await;
+        assert_eq!(words.lines()[3..], ["{\"half\": 1}", "100 %"]);
     }
 }

@@ -98,7 +98,10 @@ pub async fn parse(
             return Ok(never_tried(Cause::UnreadableCallback(format!("{problem}: {why}"))));
         }
     };
-    let body = Body { value: &body, runs_callbacks: !request.callbacks.is_empty() };
+    if let Some(pid) = server.stuck_with(&request.file) {
+        return Ok(never_tried(Cause::CannotBeKilled(pid)));
+    }
+    let body = Body { value: &body, file: &request.file, runs_callbacks: !request.callbacks.is_empty() };
     for attempt in 1..=ATTEMPTS {
         // Which of several files killed the fork server nobody knows: they are repeated one at a time, so that the
         // next death tells.
@@ -128,6 +131,7 @@ fn never_tried(cause: Cause) -> ParseReport {
 #[derive(Clone, Copy)]
 struct Body<'a> {
     value: &'a Value,
+    file: &'a Path,
     runs_callbacks: bool,
 }
 
@@ -155,15 +159,18 @@ async fn parse_once(
             (failed(cause, &child), exit.usage)
         }
         Ok(Err(Error::Frame(reason))) => {
-            let exit = child.terminate(limits.grace).await?;
-            (failed(Cause::Garbled(reason), &child), exit.usage)
+            let usage = ended(child.terminate(limits.grace).await)?;
+            (failed(Cause::Garbled(reason), &child), usage)
         }
         Ok(Err(error)) => return Err(error),
         Err(_) => {
-            let exit = child.terminate(limits.grace).await?;
-            (failed(Cause::TimedOut(limits.timeout), &child), exit.usage)
+            let usage = ended(child.terminate(limits.grace).await)?;
+            (failed(Cause::TimedOut(limits.timeout), &child), usage)
         }
     };
+    if let Some(remains) = child.into_remains() {
+        server.is_stuck(body.file, remains);
+    }
     Ok(ParseReport { outcome, duration: watch.elapsed(), usage })
 }
 
@@ -177,7 +184,16 @@ async fn end(child: &mut Child, grace: Duration) -> Result<Usage> {
         Ok(exit) => exit,
         Err(_) => child.terminate(grace).await,
     };
-    Ok(exit?.usage)
+    ended(exit)
+}
+
+/// What a child used. Of one that cannot be killed nothing is known; its file is not to blame the fork server for.
+fn ended(exit: Result<Exit>) -> Result<Usage> {
+    match exit {
+        Ok(exit) => Ok(exit.usage),
+        Err(Error::CannotBeKilled(_)) => Ok(Usage::default()),
+        Err(error) => Err(error),
+    }
 }
 
 /// What a child told.

@@ -1,11 +1,11 @@
-//! User code that hangs or crashes: it is asked less and less often, so that the others keep their process.
+//! User code that hangs or crashes: it is asked less and less often, so that the others keep their processes.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::helper::HelperError;
+use crate::helper::{HelperError, whole_second};
 
 /// What cost a process is left alone for this long, then for twice as long,
 const FIRST: SignedDuration = SignedDuration::from_secs(30);
@@ -22,49 +22,74 @@ pub(crate) struct Quarantine(HashMap<String, Offence>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftAlone {
     /// When it is asked again.
-    pub(crate) pause: Duration,
+    pub(crate) until: Timestamp,
     /// What happened the last time.
     pub(crate) last: String,
 }
 
 struct Offence {
-    times: u32,
+    /// What was asked.
+    method: String,
     last: String,
     at: Timestamp,
+    /// How long it is left alone.
+    pause: SignedDuration,
 }
 
 impl Quarantine {
-    /// Refuses who is left alone.
-    pub(crate) fn admit(&self, who: &str, now: Timestamp) -> Result<(), LeftAlone> {
+    /// Refuses who is left alone: for so many times its pause.
+    pub(crate) fn admit(&self, who: &str, times: i32, now: Timestamp) -> Result<(), LeftAlone> {
         let Some(offence) = self.0.get(who) else {
             return Ok(());
         };
-        let left = offence.length() - now.duration_since(offence.at).max(SignedDuration::ZERO);
+        // A clock that was set back counts as no time gone by.
+        let since = offence.at.min(now);
+        let left = offence.pause.saturating_mul(times) - now.duration_since(since);
         match Duration::try_from(left) {
-            Ok(pause) if pause > Duration::ZERO => Err(LeftAlone {
-                pause: Duration::from_secs(pause.as_secs().max(1)),
-                last: offence.last.clone(),
-            }),
+            Ok(pause) if pause > Duration::ZERO => {
+                Err(LeftAlone { until: whole_second(now, pause), last: offence.last.clone() })
+            }
             _ => Ok(()),
         }
     }
 
-    pub(crate) fn note(&mut self, who: &str, error: &HelperError, now: Timestamp) {
+    /// Whether somebody has cost a process and not answered since.
+    pub(crate) fn has_offended(&self, who: &str) -> bool {
+        self.0.contains_key(who)
+    }
+
+    /// Leaves somebody alone, for twice as long each time.
+    pub(crate) fn note(&mut self, who: &str, method: &str, error: &HelperError, now: Timestamp) {
+        let before = self.0.get(who).map(|offence| offence.pause);
+        let pause = before.map_or(FIRST, |pause| pause.saturating_mul(2).min(LONGEST));
+        self.leave_alone(who, method, error, pause, now);
+    }
+
+    /// Leaves somebody alone, for as long each time.
+    pub(crate) fn note_again(&mut self, who: &str, method: &str, error: &HelperError, now: Timestamp) {
+        self.leave_alone(who, method, error, FIRST, now);
+    }
+
+    fn leave_alone(
+        &mut self,
+        who: &str,
+        method: &str,
+        error: &HelperError,
+        pause: SignedDuration,
+        now: Timestamp,
+    ) {
         if self.0.len() >= MOST {
             self.0.clear();
         }
-        let times = self.0.get(who).map_or(0, |offence| offence.times) + 1;
-        self.0.insert(who.to_owned(), Offence { times, last: error.to_string(), at: now });
+        let (method, last) = (method.to_owned(), error.to_string());
+        self.0.insert(who.to_owned(), Offence { method, last, at: now, pause });
     }
 
-    pub(crate) fn forgive(&mut self, who: &str) {
-        self.0.remove(who);
-    }
-}
-
-impl Offence {
-    fn length(&self) -> SignedDuration {
-        FIRST.saturating_mul(1 << (self.times - 1).min(10)).min(LONGEST)
+    /// Forgets what somebody did when it was asked this.
+    pub(crate) fn forgive(&mut self, who: &str, method: &str) {
+        if self.0.get(who).is_some_and(|offence| offence.method == method) {
+            self.0.remove(who);
+        }
     }
 }
 
@@ -77,21 +102,23 @@ mod tests {
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
         let error = HelperError::TimedOut { purpose: "x".to_owned(), limit: Duration::from_secs(1) };
         let mut quarantine = Quarantine::default();
-        quarantine.note("bad", &error, at(0));
-        assert!(quarantine.admit("good", at(0)).is_ok());
-        let refusal = quarantine.admit("bad", at(10)).unwrap_err();
+        quarantine.note("bad", "next", &error, at(0));
+        assert!(quarantine.admit("good", 1, at(0)).is_ok());
+        assert!(quarantine.has_offended("bad") && !quarantine.has_offended("good"));
         let last = "the Python process for x gave no answer within 1s and was ended".to_owned();
-        assert_eq!(refusal, LeftAlone { pause: Duration::from_secs(20), last });
-        assert!(quarantine.admit("bad", at(30)).is_ok());
-        quarantine.note("bad", &error, at(30));
-        assert!(quarantine.admit("bad", at(80)).is_err());
-        assert!(quarantine.admit("bad", at(90)).is_ok());
+        let left_alone = LeftAlone { until: at(30), last };
+        assert_eq!(quarantine.admit("bad", 1, at(10)).unwrap_err(), left_alone);
+        assert_eq!(quarantine.admit("bad", 1, at(20)).unwrap_err(), left_alone, "the reason is the same");
+        assert!(quarantine.admit("bad", 1, at(30)).is_ok());
+        quarantine.note("bad", "next", &error, at(30));
+        assert!(quarantine.admit("bad", 1, at(80)).is_err());
+        assert!(quarantine.admit("bad", 1, at(90)).is_ok());
         for _ in 0..50 {
-            quarantine.note("bad", &error, at(100));
+            quarantine.note("bad", "next", &error, at(100));
         }
-        assert!(quarantine.admit("bad", at(699)).is_err());
-        assert!(quarantine.admit("bad", at(700)).is_ok());
-        quarantine.forgive("bad");
-        assert!(quarantine.admit("bad", at(100)).is_ok());
+        assert!(quarantine.admit("bad", 1, at(699)).is_err());
+        assert!(quarantine.admit("bad", 1, at(700)).is_ok());
+        quarantine.forgive("bad", "next");
+        assert!(quarantine.admit("bad", 1, at(100)).is_ok());
     }
 }

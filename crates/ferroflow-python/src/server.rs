@@ -1,13 +1,17 @@
 //! The fork server as its users see it: it is there, or comes back.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use ferroflow_telemetry::clock::Stopwatch;
 use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::child::{Child, ChildLimits, Entry};
-use crate::connection::{Connection, ForkServerOptions};
+use crate::connection::Connection;
+use crate::given_up::{GivenUp, Remains};
+use crate::options::ForkServerOptions;
 use crate::output::Sink;
 use crate::template::{Template, TemplateFile, TemplateLimits};
 use crate::{Error, Result};
@@ -31,6 +35,9 @@ struct Shared {
     state: Mutex<State>,
     /// Held by whoever parses: together with others, or alone.
     turns: RwLock<()>,
+    given_up: Arc<GivenUp>,
+    /// Files that were being parsed by processes that cannot be killed.
+    stuck: std::sync::Mutex<HashMap<PathBuf, Remains>>,
 }
 
 #[derive(Debug, Default)]
@@ -52,7 +59,13 @@ impl ForkServer {
 
     /// Has Python started by whoever needs it first, who waits for it.
     pub fn at_first_use(options: ForkServerOptions) -> Self {
-        Self(Arc::new(Shared { options, state: Mutex::default(), turns: RwLock::default() }))
+        Self(Arc::new(Shared {
+            options,
+            state: Mutex::default(),
+            turns: RwLock::default(),
+            given_up: Arc::default(),
+            stuck: std::sync::Mutex::default(),
+        }))
     }
 
     /// The version of Airflow's Task SDK that it has loaded. Waits until it has.
@@ -62,6 +75,7 @@ impl ForkServer {
 
     /// Forks a child, whose lines go to `sink`. A fork server that has died is started again first.
     pub async fn fork(&self, entry: Entry, limits: ChildLimits, sink: &Arc<dyn Sink>) -> Result<Child> {
+        self.0.given_up.admit(entry)?;
         let connection = self.connection().await?;
         Child::fork(connection, entry, limits, sink).await
     }
@@ -92,23 +106,38 @@ impl ForkServer {
         let Some(connection) = self.0.state.lock().await.connection.clone() else { return };
         connection.close();
         if tokio::time::timeout(LONG_ENOUGH, connection.lost()).await.is_err() {
-            connection.give_up();
-            connection.lost().await;
+            connection.give_up().await;
         }
     }
 
     async fn connection(&self) -> Result<Arc<Connection>> {
-        self.0.state.lock().await.connection(&self.0.options).await
+        self.0.state.lock().await.connection(&self.0.options, &self.0.given_up).await
+    }
+
+    /// The process that is stuck with a file, if there is one.
+    pub(crate) fn stuck_with(&self, file: &Path) -> Option<i32> {
+        let mut stuck = self.0.stuck.lock().unwrap_or_else(PoisonError::into_inner);
+        stuck.retain(|_, remains| !remains.is_gone());
+        stuck.get(file).map(Remains::pid)
+    }
+
+    /// Remembers which process is stuck with a file.
+    pub(crate) fn is_stuck(&self, file: &Path, remains: Remains) {
+        self.0.stuck.lock().unwrap_or_else(PoisonError::into_inner).insert(file.to_owned(), remains);
     }
 }
 
 impl State {
-    async fn connection(&mut self, options: &ForkServerOptions) -> Result<Arc<Connection>> {
+    async fn connection(
+        &mut self,
+        options: &ForkServerOptions,
+        given_up: &Arc<GivenUp>,
+    ) -> Result<Arc<Connection>> {
         match self.connection.clone() {
             Some(connection) if !connection.is_lost() => return Ok(connection),
             lost => self.wait_after_death(lost.as_deref()).await?,
         }
-        self.start(options).await
+        self.start(options, given_up).await
     }
 
     /// Returns at once if there was none.
@@ -130,12 +159,18 @@ impl State {
         Ok(())
     }
 
-    async fn start(&mut self, options: &ForkServerOptions) -> Result<Arc<Connection>> {
-        match Connection::start(options).await {
+    async fn start(
+        &mut self,
+        options: &ForkServerOptions,
+        given_up: &Arc<GivenUp>,
+    ) -> Result<Arc<Connection>> {
+        match Connection::start(options, Arc::clone(given_up)).await {
             Ok(connection) => {
                 self.dead = None;
                 Ok(Arc::clone(self.connection.insert(Arc::new(connection))))
             }
+            // The system was out of something: that says nothing about the fork server.
+            Err(error) if error.is_for_now() => Err(error),
             Err(error) => {
                 self.deaths += 1;
                 self.dead = Some(Stopwatch::start());

@@ -56,6 +56,7 @@ const SOURCES: &[(&str, &str)] = &[
     module!("ferroflow_bridge.task_instances", "task_instances"),
     module!("ferroflow_bridge.template", "template"),
     module!("ferroflow_bridge.timetables", "timetables"),
+    module!("ferroflow_bridge.titles", "titles"),
     module!("ferroflow_bridge.warm_up", "warm_up"),
 ];
 

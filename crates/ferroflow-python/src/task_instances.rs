@@ -6,39 +6,26 @@
 mod answers;
 mod error;
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ferroflow_telemetry::{clock, metrics::user_code};
+use ferroflow_telemetry::metrics::user_code;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::ForkServer;
-use crate::helper::{Helper, HelperError};
-use crate::quarantine::Quarantine;
+use crate::asking::{Asking, NoAnswer, Subject};
 
 pub use answers::{Columns, Hooked, Shaped};
 pub use error::InstanceRuleError;
-
-/// What tells the whole site in quarantine: no DAG has an empty name.
-const EVERYBODY: &str = "";
 
 /// So many DAGs in a row that cost a process mean that the hook is bad, not a DAG.
 const SUSPICIOUS: u32 = 3;
 
 /// The weight rules and the mutation hook of an installation.
 pub struct InstanceRules {
-    helper: Helper,
-    limit: Duration,
+    asking: Asking,
     has_hook: OnceCell<bool>,
-    offences: Mutex<Offences>,
-}
-
-#[derive(Default)]
-struct Offences {
-    quarantine: Quarantine,
-    /// How many questions in a row cost a process.
-    in_a_row: u32,
 }
 
 /// What the official scheduler would be doing with the instances.
@@ -51,7 +38,7 @@ pub enum Occasion {
 }
 
 /// A question about instances of one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The version of the DAG: its id, as text.
     pub version: String,
@@ -63,6 +50,8 @@ pub struct Question {
     pub run_id: String,
     /// The run as it will be, if it is not there yet: the fields that `DagRun` is made of.
     pub new_run: Option<Value>,
+    /// The weight rules of somebody's own that have a say: their import paths.
+    pub classes: BTreeSet<String>,
     /// Those to be made: task, map index and state.
     pub added: Vec<(String, i32, Option<&'static str>)>,
     /// Those that are there, by id, and the map index that they will have.
@@ -72,18 +61,24 @@ pub struct Question {
 impl InstanceRules {
     /// Rules that may take up to `limit` (`[ferroflow] user_code_timeout`) for each answer.
     pub fn new(server: ForkServer, limit: Duration) -> Self {
-        Self {
-            helper: Helper::new(server, "weight rules and task_instance_mutation_hook"),
-            limit,
-            has_hook: OnceCell::new(),
-            offences: Mutex::default(),
-        }
+        let asking = Asking::new(server, "weight rules and task_instance_mutation_hook", limit);
+        Self { asking: asking.suspecting_everybody(SUSPICIOUS), has_hook: OnceCell::new() }
+    }
+
+    /// From now on, a weight rule that hangs or crashes is left alone for a while, whatever DAG it is of.
+    pub fn blame_classes(&self) {
+        self.asking.blame_classes();
+    }
+
+    /// Whether there is a mutation hook, if that was asked.
+    pub fn known_hook(&self) -> Option<bool> {
+        self.has_hook.get().copied()
     }
 
     /// Whether there is a mutation hook. Asked once, of a process that has loaded what a scheduler loads.
     pub async fn has_hook(&self) -> Result<bool, InstanceRuleError> {
         let ask = async || {
-            let answer = self.helper.call("task_instances.has_hook", json!({}), self.limit).await;
+            let answer = self.asking.call_plainly("task_instances.has_hook", json!({})).await;
             answer.map(|answer| answer == Value::Bool(true))
         };
         let known = self.has_hook.get_or_try_init(ask).await;
@@ -96,52 +91,17 @@ impl InstanceRules {
     /// How the instances are to be.
     pub async fn shape(&self, question: &Question) -> Result<Shaped, InstanceRuleError> {
         let dag_id = question.dag_id.as_str();
-        self.admit(dag_id)?;
-        let answer = self.helper.call("task_instances.shape", question.params(), self.limit).await;
-        let shaped = answer.map_err(|source| {
-            self.note(dag_id, &source);
-            InstanceRuleError::Failed { dag_id: dag_id.to_owned(), source }
-        });
-        let shaped = shaped.and_then(|answer| answers::read(dag_id, question.added.len(), answer));
-        match &shaped {
-            Ok(_) => self.forgive(dag_id),
-            Err(_) => user_code::failed(user_code::Kind::InstanceRules),
-        }
-        shaped
-    }
-
-    fn admit(&self, dag_id: &str) -> Result<(), InstanceRuleError> {
-        let offences = self.offences();
-        let now = clock::now();
-        let left_alone = offences.quarantine.admit(dag_id, now);
-        left_alone.and_then(|()| offences.quarantine.admit(EVERYBODY, now)).map_err(|left| {
-            InstanceRuleError::InQuarantine { dag_id: dag_id.to_owned(), pause: left.pause, last: left.last }
-        })
-    }
-
-    /// Who costs a process waits; if one after the other does, everybody waits.
-    fn note(&self, dag_id: &str, source: &HelperError) {
-        if !source.cost_a_process() {
-            return;
-        }
-        let mut offences = self.offences();
-        offences.in_a_row += 1;
-        offences.quarantine.note(dag_id, source, clock::now());
-        if offences.in_a_row >= SUSPICIOUS {
-            offences.quarantine.note(EVERYBODY, source, clock::now());
-        }
-    }
-
-    fn forgive(&self, dag_id: &str) {
-        let mut offences = self.offences();
-        offences.in_a_row = 0;
-        offences.quarantine.forgive(dag_id);
-        offences.quarantine.forgive(EVERYBODY);
-    }
-
-    /// What is guarded stays whole whatever happens: every change is one insertion or removal.
-    fn offences(&self) -> std::sync::MutexGuard<'_, Offences> {
-        self.offences.lock().unwrap_or_else(PoisonError::into_inner)
+        let subject = Subject { who: dag_id, classes: question.classes.clone(), is_asked_again: true };
+        let answer = self.asking.call(&subject, "task_instances.shape", question.params()).await;
+        let dag_id = dag_id.to_owned();
+        let shaped = match answer {
+            Ok(answer) => answers::read(&dag_id, question.added.len(), answer),
+            Err(NoAnswer::LeftAlone(left)) => {
+                return Err(InstanceRuleError::InQuarantine { dag_id, until: left.until, last: left.last });
+            }
+            Err(NoAnswer::Failed(source)) => Err(InstanceRuleError::Failed { dag_id, source }),
+        };
+        shaped.inspect_err(|_| user_code::failed(user_code::Kind::InstanceRules))
     }
 }
 

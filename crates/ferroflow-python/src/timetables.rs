@@ -10,19 +10,17 @@ mod partitions;
 mod references;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ferroflow_model::Json;
 use ferroflow_model::timetable::{Custom, DataInterval, Restriction, RunInfo};
-use ferroflow_telemetry::clock;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::ForkServer;
-use crate::helper::{Helper, HelperError};
-use crate::quarantine::{LeftAlone, Quarantine};
+use crate::asking::{Asking, NoAnswer, Subject, locked};
 
 pub use answers::{Described, Runs};
 pub use error::TimetableError;
@@ -36,27 +34,29 @@ const MOST_DESCRIPTIONS: usize = 10_000;
 
 /// The custom timetables of an installation.
 pub struct Timetables {
-    helper: Helper,
-    limit: Duration,
+    asking: Asking,
     descriptions: Mutex<HashMap<String, Arc<Described>>>,
-    quarantine: Mutex<Quarantine>,
 }
 
 impl Timetables {
     /// Timetables that may take up to `limit` (`[ferroflow] timetable_timeout`) for each answer.
     pub fn new(server: ForkServer, limit: Duration) -> Self {
-        Self {
-            helper: Helper::new(server, "custom timetables"),
-            limit,
-            descriptions: Mutex::default(),
-            quarantine: Mutex::default(),
-        }
+        Self { asking: Asking::new(server, "custom timetables", limit), descriptions: Mutex::default() }
+    }
+
+    /// From now on, one that hangs or crashes has all timetables of its class left alone for a while.
+    pub fn blame_classes(&self) {
+        self.asking.blame_classes();
+    }
+
+    /// What was said about it, if it was asked.
+    pub fn described(&self, timetable: &Json) -> Option<Arc<Described>> {
+        locked(&self.descriptions).get(timetable.text()).cloned()
     }
 
     /// What the interface and the database say about it. Asked once: a timetable is what it was serialized to.
     pub async fn describe(&self, timetable: &Json) -> Result<Arc<Described>, TimetableError> {
-        let known = locked(&self.descriptions).get(timetable.text()).cloned();
-        if let Some(known) = known {
+        if let Some(known) = self.described(timetable) {
             return Ok(known);
         }
         let described: Arc<Described> = Arc::new(self.ask("timetable.describe", timetable, json!({})).await?);
@@ -154,9 +154,8 @@ impl Timetables {
 
     /// Loads plugins anew, and forgets what the old ones said.
     pub async fn restart(&self) {
-        self.helper.restart().await;
+        self.asking.restart().await;
         locked(&self.descriptions).clear();
-        *locked(&self.quarantine) = Quarantine::default();
     }
 
     async fn ask<T: DeserializeOwned>(
@@ -166,34 +165,17 @@ impl Timetables {
         mut params: Value,
     ) -> Result<T, TimetableError> {
         let text = timetable.text();
-        let class = error::class_of(timetable);
+        let (class, classes) = error::classes_of(timetable);
         params["timetable"] = Value::from(text);
-        let answer = self.call(text, method, params).await.map_err(|no_answer| match no_answer {
+        let subject = Subject { who: text, classes, is_asked_again: true };
+        let answer = self.asking.call(&subject, method, params).await;
+        let answer = answer.map_err(|no_answer| match no_answer {
             NoAnswer::LeftAlone(left) => TimetableError::in_quarantine(&class, left),
             NoAnswer::Failed(source) => TimetableError::of(&class, source),
         })?;
         serde_json::from_value(answer)
             .map_err(|problem| TimetableError::Nonsense { class, problem: problem.to_string() })
     }
-
-    /// Asks something of what goes by this text, unless that cost a process a short while ago.
-    async fn call(&self, text: &str, method: &str, params: Value) -> Result<Value, NoAnswer> {
-        locked(&self.quarantine).admit(text, clock::now()).map_err(NoAnswer::LeftAlone)?;
-        let answer = self.helper.call(method, params, self.limit).await.map_err(|source| {
-            if source.cost_a_process() {
-                locked(&self.quarantine).note(text, &source, clock::now());
-            }
-            NoAnswer::Failed(source)
-        })?;
-        locked(&self.quarantine).forgive(text);
-        Ok(answer)
-    }
-}
-
-/// Why there is no answer.
-enum NoAnswer {
-    LeftAlone(LeftAlone),
-    Failed(HelperError),
 }
 
 /// A custom timetable as it is serialized.
@@ -201,9 +183,4 @@ pub fn serialized(custom: &Custom) -> Json {
     let text =
         format!(r#"{{"__type": {}, "__var": {}}}"#, Value::from(custom.class.as_str()), custom.data.text());
     Json::from_text(text).unwrap_or_else(|_| Json::null())
-}
-
-/// What is guarded stays whole whatever happens: every change is one insertion or removal.
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,18 +1,25 @@
 //! What every step of the scheduler is given.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ferroflow_config::Settings;
 use ferroflow_db::Db;
 use ferroflow_execution::Service;
 use ferroflow_python::timetables::Timetables;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::definitions::Definitions;
+use crate::questions::Answered;
 use crate::run::Driver;
+use crate::standing::Progress;
+
+/// For how long a scheduler waits until others let go of a row. Whatever needs that row is done later.
+pub const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a step needs besides `now`: shared by all of them, and changed by none.
 pub struct Context {
-    /// The metadata database.
+    /// The metadata database, with [`LOCK_PATIENCE`].
     pub db: Db,
     /// The configuration.
     pub settings: Arc<Settings>,
@@ -26,4 +33,16 @@ pub struct Context {
     pub timetables: Option<Arc<Timetables>>,
     /// The DAGs that were read.
     pub definitions: Definitions,
+    /// That it gets on, for whoever watches the scheduler.
+    pub progress: Progress,
+}
+
+impl Context {
+    /// From now on no step waits for user code; what answers is told here.
+    pub(crate) fn wait_for_no_user_code(&self) -> UnboundedReceiver<Answered> {
+        // Whoever is left alone is asked again: nothing is lost by it.
+        self.timetables.iter().for_each(|timetables| timetables.blame_classes());
+        self.driver.rules.iter().for_each(|rules| rules.blame_classes());
+        self.driver.questions.answered_later()
+    }
 }

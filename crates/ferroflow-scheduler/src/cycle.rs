@@ -1,6 +1,10 @@
 //! One cycle: the steps, in order, each only if something asks for it.
 
+use ferroflow_db::BadRow;
+use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_execution::tell_unreadable;
 use ferroflow_executor::Executor;
+use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::{SignedDuration, Timestamp};
@@ -9,6 +13,7 @@ use crate::chores::{self, Chore, Report};
 use crate::create_runs::{CreatedRuns, create_runs, next_due};
 use crate::dispatch::{Dispatched, dispatch};
 use crate::examine_runs::{ExaminedRuns, examine_runs};
+use crate::executors::Heard;
 use crate::harvest::{Met, harvest};
 use crate::look_around::look_around;
 use crate::metrics;
@@ -19,6 +24,9 @@ use crate::{Error, attended::RunKey};
 
 /// How often the critical section is passed through in one cycle.
 const MOST_PASSES: usize = 4;
+
+/// So many rows that others hold are waited for in one harvest.
+const MOST_HELD: usize = 2;
 
 /// A part of a cycle. Each leaves the database as others may find it, and the scheduler may end after any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +64,8 @@ pub struct CycleReport {
     pub dispatched: Vec<Dispatched>,
     /// The chores that were done.
     pub chores: Vec<(Chore, Report)>,
+    /// Rows that were found for the first time and cannot be read: each was left out.
+    pub unreadable: Vec<BadRow>,
 }
 
 impl CycleReport {
@@ -93,17 +103,30 @@ impl Wants {
 impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Does all that is to be done at this time. What it could not do because of the database is still asked for.
     pub async fn cycle(&mut self, now: Timestamp) -> Result<CycleReport, Error> {
-        self.mind_the_clock(now);
+        self.cycle_by(|| now).await
+    }
+
+    /// The same, by a clock: each step writes the time at which it began.
+    pub(crate) async fn cycle_by(&mut self, clock: impl Fn() -> Timestamp) -> Result<CycleReport, Error> {
         let watch = Stopwatch::start();
         let mut report = CycleReport::default();
-        let mut next = Some(Step::Harvest);
-        while let Some(step) = next {
-            next = self.step(step, &mut report, now).await?;
-        }
-        self.told.cycle(&report, watch.elapsed(), now);
+        let done = self.steps(&mut report, clock).await;
+        report.unreadable = tell_unreadable(&self.cx.db);
+        done?;
+        self.told.cycle(&report, watch.elapsed(), self.latest);
         scheduling::runs_attended(self.attended.len());
         metrics::executors(&self.executors.slots());
         Ok(report)
+    }
+
+    async fn steps(&mut self, report: &mut CycleReport, clock: impl Fn() -> Timestamp) -> Result<(), Error> {
+        let mut next = Some(Step::Harvest);
+        while let Some(step) = next {
+            let now = clock();
+            self.mind_the_clock(now);
+            next = self.step(step, report, now).await?;
+        }
+        Ok(())
     }
 
     /// Does one step of a cycle, of which the others were done before; answers the one that follows.
@@ -120,10 +143,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 Step::LookAround
             }
             Step::LookAround => {
+                self.look_at_runs(now).await?;
                 if now >= self.wants.look_at {
                     self.look_around(now).await?;
-                } else {
-                    self.look_at_runs(now).await?;
                 }
                 Step::CreateRuns
             }
@@ -132,13 +154,13 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 // It may be that a run has waited for this time to start.
                 self.wants.start |= is_due;
                 if self.wants.create || is_due {
-                    report.created = self.create_runs(now).await?;
+                    report.created = unless_held(self.create_runs(now).await, "runs are made")?;
                 }
                 Step::StartRuns
             }
             Step::StartRuns => {
                 if self.wants.start {
-                    report.started = self.start_runs(now).await?;
+                    report.started = unless_held(self.start_runs(now).await, "runs are started")?;
                 }
                 Step::ExamineRuns
             }
@@ -181,9 +203,30 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         self.take_in_events().await;
         metrics::events_taken_in(&self.executors.slots(), watch.elapsed());
         self.take_in_news();
+        self.take_in_answers();
         let has_heard = !self.heard.is_empty();
-        while let Some(heard) = self.heard.front() {
-            let harvested = harvest(&self.cx.db, &self.cx.service, Some(self.cx.job_id), heard).await?;
+        let mut held = 0;
+        for _ in 0..self.heard.len() {
+            self.cx.progress.gets_on();
+            let Some(heard) = self.heard.front() else { break };
+            let harvested = match harvest(&self.cx.db, &self.cx.service, Some(self.cx.job_id), heard).await {
+                Ok(harvested) => harvested,
+                Err(error) if error.is_lasting() => {
+                    drop_event(heard, &error);
+                    self.heard.pop_front();
+                    continue;
+                }
+                Err(error) if error.is_busy() => {
+                    // Others have its row: the rest has its turn before it is tried again.
+                    self.heard.rotate_left(1);
+                    held += 1;
+                    if held < MOST_HELD {
+                        continue;
+                    }
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
             if let Met::PutDown(_) = harvested.what {
                 self.tell_task_failed(&harvested.key, heard.why_it_ended());
             }
@@ -204,10 +247,10 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     /// Finds what nobody has told.
     async fn look_around(&mut self, now: Timestamp) -> Result<(), Error> {
-        look_around(&self.cx, &mut self.attended, &mut self.surroundings, now).await?;
+        let here = self.executors.ids().collect();
+        look_around(&self.cx, &mut self.attended, &mut self.surroundings, &here, now).await?;
         let swept = self.queue.sweep(&self.cx, now).await?;
-        swept.set_aside.iter().for_each(|(dag_id, _)| scheduling::set_aside(dag_id, "definition"));
-        self.talked_of.clear();
+        self.told.others.dags(&swept.set_aside);
         (self.wants.create, self.wants.start) = (true, true);
         let pause =
             self.cx.settings.scheduler.scheduler_idle_sleep_time.max(self.queue.pause_between_sweeps());
@@ -218,7 +261,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     async fn create_runs(&mut self, now: Timestamp) -> Result<CreatedRuns, Error> {
         let created = create_runs(&self.cx, now).await?;
-        self.wants.create = created.is_more_due;
+        // What is due and cannot be made at the moment is tried again with the next look around.
+        let has_made = !created.created.is_empty() || !created.advanced.is_empty();
+        self.wants.create = created.is_more_due && has_made;
         self.wants.start |= !created.created.is_empty();
         self.wants.create_at = next_due(&self.cx, now).await?;
         Ok(created)
@@ -250,7 +295,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     async fn queue_tasks(&mut self, report: &mut CycleReport, now: Timestamp) -> Result<(), Error> {
         let slots = self.executors.slots();
         let pass = self.queue.queue(&self.cx, &slots, now).await?;
-        self.is_section_busy = pass.is_busy;
+        self.section_busy = if pass.is_busy { self.section_busy.saturating_add(1) } else { 0 };
         report.passes.push(pass);
         Ok(())
     }
@@ -262,7 +307,36 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         for task in &pass.queued {
             self.attended.hear(&task.row.key, task.row.id, task.row.state);
         }
-        report.dispatched.push(dispatched?);
+        let unknown = |event| Heard { event, is_told: false, is_still_known: false };
+        self.heard.extend(dispatched.to_put_down.iter().cloned().map(unknown));
+        report.dispatched.push(dispatched);
         Ok(pass.is_worth_repeating && !pass.is_busy && report.passes.len() < MOST_PASSES)
     }
+}
+
+/// What needs a row that others hold is done later; nothing else waits for it.
+fn unless_held<T: Default>(done: Result<T, Error>, what: &str) -> Result<T, Error> {
+    match done {
+        Err(error) if error.is_busy() => {
+            tracing::warn!("{what} later, since others hold a row: {}", chain(&error));
+            Ok(T::default())
+        }
+        done => done,
+    }
+}
+
+/// What an executor told cannot be brought together with its row, and never will be: others do not wait for it.
+fn drop_event(heard: &Heard, error: &Error) {
+    let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &heard.event.key;
+    let try_number = heard.event.try_number;
+    scheduling::set_aside(dag_id, "event");
+    tracing::error!(
+        dag_id,
+        run_id,
+        task_id,
+        map_index,
+        try_number,
+        "what an executor told is dropped, since it cannot be taken in: {}",
+        chain(error)
+    );
 }

@@ -3,21 +3,24 @@
 
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_execution::Service;
-use ferroflow_executor::{Executor, Workload};
+use ferroflow_executor::{Event, Executor, Happening, Workload};
+use ferroflow_telemetry::chain;
 
+use crate::LogPaths;
 use crate::executors::Executors;
 use crate::harvest::put_down;
 use crate::queue_tasks::QueuedTask;
 use crate::workload::{DagFile, workload};
-use crate::{Error, LogPaths};
 
 /// What became of rows that were queued.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dispatched {
     /// How many went to their executors.
     pub submitted: usize,
     /// Those that could not, and why. They have failed, or are tried again if they may be.
     pub impossible: Vec<(TaskInstanceKey, String)>,
+    /// Those that could not, of which the database did not take that. It is still to be put down.
+    pub to_put_down: Vec<Event>,
 }
 
 /// Hands queued task instances to their executors.
@@ -26,7 +29,7 @@ pub async fn dispatch<E: Executor>(
     paths: &LogPaths,
     executors: &mut Executors<E>,
     queued: &[QueuedTask],
-) -> Result<Dispatched, Error> {
+) -> Dispatched {
     let mut dispatched = Dispatched::default();
     let mut impossible = Vec::new();
     for task in queued {
@@ -50,10 +53,17 @@ pub async fn dispatch<E: Executor>(
     }
     // Only now: the others do not wait for it.
     for (task, reason) in impossible {
-        put_down(service, task.row.id, task.row.try_number, &reason).await?;
-        dispatched.impossible.push((task.row.key.clone(), reason));
+        let (id, try_number, key) = (task.row.id, task.row.try_number, task.row.key.clone());
+        match put_down(service, id, try_number, &reason).await {
+            Ok(_) => dispatched.impossible.push((key, reason)),
+            Err(error) => {
+                tracing::warn!(%id, "that a task cannot be handed over is stored later: {}", chain(&error));
+                let what = Happening::NotStarted(reason);
+                dispatched.to_put_down.push(Event { id, key, try_number, what });
+            }
+        }
     }
-    Ok(dispatched)
+    dispatched
 }
 
 fn made(task: &QueuedTask, paths: &LogPaths) -> Result<Workload, String> {

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::executors::Heard;
 use crate::harvest::{harvest, put_down};
-use crate::run::{ActiveRun, Driver, ExecutorNames, SeenInstance};
+use crate::run::{ActiveRun, Driver, ExecutorNames, SeenInstance, Stale};
 use crate::workload::{DagFile, workload};
 use crate::{Error, LogPaths};
 use limits::first_within_limits;
@@ -30,6 +30,12 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How long tasks that are told to end, or busy with callbacks, may take for it: more than any executor gives them.
 const PATIENCE: Duration = Duration::from_mins(10);
+
+/// How often in a row the database may refuse what happens next. Once it may be that somebody else has done the same.
+const MOST_REFUSALS: u32 = 3;
+
+/// By how much longer the next try waits after each that was not written.
+const STALE_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a run is driven with.
 pub struct Drive<'a, E> {
@@ -97,6 +103,7 @@ impl<E: Executor> Drive<'_, E> {
 
     /// Examines the run until that gives nothing more.
     async fn move_on(&mut self, run: &mut ActiveRun) -> Result<Option<End>, Error> {
+        let mut stale = 0;
         loop {
             if run.row.state != RunState::Running {
                 return Ok(Some(End::TakenAway(run.row.state)));
@@ -106,6 +113,17 @@ impl<E: Executor> Drive<'_, E> {
                 return Ok(None);
             }
             let step = run.step(self.db, self.driver, WhenReady::Schedule, now).await?;
+            match step.stale {
+                Some(Stale::Refused(reason)) if stale >= MOST_REFUSALS => {
+                    let (dag_id, run_id) = (run.row.dag_id.clone(), run.row.run_id.clone());
+                    return Err(Error::NotWritten { dag_id, run_id, reason });
+                }
+                Some(_) => {
+                    tokio::time::sleep(STALE_PAUSE * stale).await;
+                    stale += 1;
+                }
+                None => stale = 0,
+            }
             for instance in step.changed.iter().filter_map(|instance| run.seen(*instance)) {
                 self.watcher.hear(&News::Settled(&instance));
             }
@@ -165,9 +183,11 @@ impl<E: Executor> Drive<'_, E> {
         let look = waits_elsewhere.then_some(LOOK_AGAIN);
         // Without any of these, only a signal ends the wait.
         let pause = due.into_iter().chain(look).min().unwrap_or(Duration::from_hours(1));
+        // A slot may be taken by what is left of a process.
+        let hears = !running.is_empty() || self.executor.free_slots() == 0;
         tokio::select! {
             () = self.stop.cancelled() => Wake::Stop,
-            event = self.executor.next_event(), if !running.is_empty() => Wake::Event(event),
+            event = self.executor.next_event(), if hears => Wake::Event(event),
             () = tokio::time::sleep(pause) => Wake::Time,
         }
     }
@@ -182,6 +202,7 @@ impl<E: Executor> Drive<'_, E> {
         match event.what {
             Happening::StateSet(_) => _ = running.insert(event.id, Handed { instance, is_told: true }),
             Happening::Ended | Happening::NotStarted(_) => _ = running.remove(&event.id),
+            Happening::SlotFree => return Ok(()),
         }
         let heard = Heard { event, is_told, is_still_known: false };
         let met = harvest(self.db, self.service, self.driver.job_id, &heard).await?;

@@ -24,6 +24,9 @@ pub enum Error {
     /// A weight rule or the mutation hook, which somebody wrote in Python, has no answer.
     #[error(transparent)]
     InstanceRules(#[from] ferroflow_python::task_instances::InstanceRuleError),
+    /// What somebody wrote in Python has no answer, or none yet.
+    #[error(transparent)]
+    NoAnswer(#[from] crate::questions::NoAnswer),
     /// The configuration allows names of runs by what is no pattern.
     #[error(transparent)]
     BadRunIdPattern(#[from] ferroflow_execution::BadRunIdPattern),
@@ -38,6 +41,16 @@ pub enum Error {
     /// The DAG was never stored.
     #[error("DAG {0} is not stored; parse its file first")]
     NotSerialized(String),
+    /// The database does not take what happens next in a run.
+    #[error("the database does not take what happens next in run {run_id} of DAG {dag_id}: {reason}")]
+    NotWritten {
+        /// The DAG.
+        dag_id: String,
+        /// The run.
+        run_id: String,
+        /// Why.
+        reason: String,
+    },
     /// What is stored of the DAG cannot be read.
     #[error("the stored DAG {dag_id} cannot be read: {problems}")]
     Unreadable {
@@ -49,12 +62,46 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the same comes out however often it is tried: a row cannot be read, or a value not be stored.
+    pub(crate) fn is_lasting(&self) -> bool {
+        match self {
+            Self::Db(error) => matches!(error, ferroflow_db::Error::Column(_)) || error.is_about_data(),
+            _ => false,
+        }
+    }
+
+    /// Whether the database does not do it now, and may do it soon.
+    pub(crate) fn is_passing(&self) -> bool {
+        use ferroflow_db::Error as DbError;
+        match self {
+            Self::Db(DbError::OutcomeUnknown(_) | DbError::Connect(_)) => true,
+            Self::Db(error) => error.is_transient(),
+            _ => false,
+        }
+    }
+
+    /// Whether others hold a row that is needed.
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self, Self::Db(error) if error.is_busy())
+    }
+
     /// What a transaction may repeat, apart from what it may not: for work that runs in one.
     pub fn split<T>(outcome: Result<T, Self>) -> Result<Result<T, Self>, ferroflow_db::Error> {
         match outcome {
             Err(Self::Db(error)) => Err(error),
             other => Ok(other),
         }
+    }
+}
+
+/// What was read, or why it cannot be: a row holds something else than it should. Whatever else goes wrong is an error.
+pub(crate) fn or_reason<T>(
+    read: Result<T, ferroflow_db::Error>,
+) -> Result<Result<T, String>, ferroflow_db::Error> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        Err(ferroflow_db::Error::Column(bad)) => Ok(Err(bad.to_string())),
+        Err(error) => Err(error),
     }
 }
 

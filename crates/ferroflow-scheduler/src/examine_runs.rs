@@ -14,9 +14,9 @@ use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
 use tokio::task::JoinSet;
 
-use crate::attended::{Attended, Entry, RunKey};
-use crate::run::{ActiveRun, SeenInstance};
-use crate::{Context, Error};
+use crate::attended::{Attended, Entry, Obstacle, RunKey};
+use crate::run::{ActiveRun, SeenInstance, Stale};
+use crate::{Context, Error, NoAnswer};
 
 /// How many runs are examined in one cycle, so that a burst does not keep ready tasks waiting.
 const MOST_RUNS: usize = 500;
@@ -28,24 +28,30 @@ pub struct ExaminedRuns {
     pub scheduled: Vec<SeenInstance>,
     /// Runs that have ended, and how.
     pub ended: Vec<(RunKey, RunVerdict)>,
-    /// Runs that could not be looked at, and why. They are tried again later.
-    pub set_aside: Vec<(RunKey, String)>,
+    /// Runs that could not be moved on, and what was in the way. They are tried again later.
+    pub put_off: Vec<(RunKey, Obstacle)>,
     /// How many were looked at.
     pub examined: usize,
+    /// Those in which something was settled: it may be what the next run of their DAG waits for.
+    moved: Vec<RunKey>,
+    /// Those that are not looked after any more.
+    left: Vec<RunKey>,
 }
 
 /// What became of one run.
 enum Fate {
     /// It goes on.
-    GoesOn(Vec<SeenInstance>),
+    GoesOn {
+        scheduled: Vec<SeenInstance>,
+        /// Whether any of its instances was settled.
+        has_moved: bool,
+    },
     /// It has ended.
     Ended(RunVerdict),
     /// It is not ours to look after: it is gone, does not run, or somebody else does.
     NotOurs,
-    /// Its DAG has changed, and somebody else has its row: until it has the new tasks, nothing can be said of it.
-    InOtherHands,
-    /// It could not be looked at: why.
-    SetAside(String),
+    /// It does not go on: this is in the way. Before that, these have become ready.
+    Stays(Obstacle, Vec<SeenInstance>),
 }
 
 /// Examines what is dirty, so many at a time.
@@ -71,39 +77,78 @@ pub(crate) async fn examine_runs(
                     Ok(fate) => fate,
                     // Somebody has deleted it, perhaps while it was looked at.
                     Err(Error::NoRun { .. }) => Fate::NotOurs,
-                    Err(error) => Fate::SetAside(chain(&error)),
+                    Err(error) => {
+                        entry.run = None;
+                        Fate::Stays(obstacle_of(error), Vec::new())
+                    }
                 };
                 (key, entry, fate)
             });
         }
-        match busy.join_next().await {
+        let ended = busy.join_next().await;
+        cx.progress.gets_on();
+        match ended {
             Some(Ok((key, entry, fate))) => report.take_in(attended, key, entry, fate, now),
             // A run whose examination has ended in a panic is not attended any more; looking around finds it again.
             Some(Err(error)) => tracing::error!(%error, "the examination of a run has failed"),
-            None => return report,
+            None => break,
         }
     }
+    report.tell_passing();
+    // Now that all are back: the next run may have been among them.
+    let (moved, left) = (std::mem::take(&mut report.moved), std::mem::take(&mut report.left));
+    moved.iter().chain(&left).for_each(|key| attended.past_has_changed(key, None));
+    for key in &left {
+        attended.leave(key);
+    }
+    report
 }
 
 impl ExaminedRuns {
+    /// Runs with which something is wrong, and not only that others are at them.
+    pub(crate) fn set_aside(&self) -> impl Iterator<Item = &RunKey> {
+        let is_wrong = |what: &Obstacle| matches!(what, Obstacle::Refused(_) | Obstacle::Unreadable(_));
+        self.put_off.iter().filter(move |(_, what)| is_wrong(what)).map(|(key, _)| key)
+    }
+
+    /// What is wrong with the database is no matter of any one run.
+    fn tell_passing(&self) {
+        let mut passing = self.put_off.iter().filter_map(|(_, what)| match what {
+            Obstacle::Passing(reason) => Some(reason),
+            _ => None,
+        });
+        let runs = passing.clone().count();
+        if let Some(reason) = passing.next_back() {
+            tracing::warn!(runs, "runs are examined later: {reason}");
+        }
+    }
+
     fn take_in(&mut self, attended: &mut Attended, key: RunKey, entry: Entry, fate: Fate, now: Timestamp) {
         self.examined += 1;
         match fate {
-            Fate::GoesOn(scheduled) => {
+            Fate::GoesOn { scheduled, has_moved } => {
                 self.scheduled.extend(scheduled);
+                if has_moved {
+                    self.moved.push(key.clone());
+                }
                 attended.give_back(key, entry, now);
             }
             Fate::Ended(verdict) => {
                 tracing::info!(dag_id = key.dag_id, run_id = key.run_id, "a run has ended: {verdict}");
-                attended.leave(&key);
+                attended.know(&key, &entry);
+                self.left.push(key.clone());
                 self.ended.push((key, verdict));
             }
-            Fate::NotOurs => attended.leave(&key),
-            Fate::InOtherHands => attended.put_off(key, entry, now),
-            Fate::SetAside(reason) => {
-                tracing::warn!(dag_id = key.dag_id, run_id = key.run_id, reason, "a run is set aside");
-                self.set_aside.push((key.clone(), reason));
-                attended.put_off(key, entry, now);
+            Fate::NotOurs => {
+                attended.know(&key, &entry);
+                self.left.push(key);
+            }
+            Fate::Stays(obstacle, scheduled) => {
+                self.scheduled.extend(scheduled);
+                // Whatever it was told to look at was read.
+                self.moved.push(key.clone());
+                self.put_off.push((key.clone(), obstacle.clone()));
+                attended.put_off(key, entry, obstacle, now);
             }
         }
     }
@@ -121,27 +166,58 @@ async fn examine(
     }
     let Some(run) = entry.run.as_deref_mut() else { return Ok(Fate::NotOurs) };
     let when_ready = if entry.is_held { WhenReady::Leave } else { WhenReady::Schedule };
-    let mut scheduled = Vec::new();
+    let (mut scheduled, mut has_moved) = (Vec::new(), false);
     while run.needs_step(now) {
         let watch = Stopwatch::start();
-        let step = run.step(&cx.db, &cx.driver, when_ready, now).await?;
+        let step = match run.step(&cx.db, &cx.driver, when_ready, now).await {
+            Ok(step) => step,
+            Err(error @ Error::NoRun { .. }) => return Err(error),
+            // What has become ready before is in the database, and may be queued.
+            Err(error) => {
+                entry.run = None;
+                return Ok(Fate::Stays(obstacle_of(error), scheduled));
+            }
+        };
         runs::examined(run.tags(), watch.elapsed().as_secs_f64());
         scheduled.extend(step.scheduled.iter().filter_map(|instance| run.seen(*instance)));
-        if step.is_stale {
-            return Ok(after_a_stale_step(run, peers, scheduled));
+        has_moved |= !step.changed.is_empty();
+        if let Some(stale) = step.stale {
+            return Ok(after_a_stale_step(run, peers, stale, scheduled));
         }
         if !matches!(step.run, RunVerdict::Running | RunVerdict::NotBefore(_)) {
             run.measure_end(step.run);
             return Ok(Fate::Ended(step.run));
         }
     }
-    Ok(Fate::GoesOn(scheduled))
+    Ok(Fate::GoesOn { scheduled, has_moved })
+}
+
+fn obstacle_of(error: Error) -> Obstacle {
+    match error {
+        Error::NoAnswer(NoAnswer::Awaited(who)) => Obstacle::Awaited(who),
+        error if error.is_busy() => Obstacle::Locked,
+        error if error.is_passing() => Obstacle::Passing(chain(&error)),
+        error => Obstacle::Unreadable(chain(&error)),
+    }
 }
 
 /// Somebody else was faster, or is at it. If that is a peer that looks after its runs, this one is its run now.
-fn after_a_stale_step(run: &ActiveRun, peers: &HashSet<i64>, scheduled: Vec<SeenInstance>) -> Fate {
+fn after_a_stale_step(
+    run: &ActiveRun,
+    peers: &HashSet<i64>,
+    stale: Stale,
+    scheduled: Vec<SeenInstance>,
+) -> Fate {
     let is_of_peer = run.row.scheduled_by_job_id.is_some_and(|job| peers.contains(&job));
-    if run.row.state != RunState::Running || is_of_peer { Fate::NotOurs } else { Fate::GoesOn(scheduled) }
+    if run.row.state != RunState::Running || is_of_peer {
+        return Fate::NotOurs;
+    }
+    let obstacle = match stale {
+        Stale::Locked => Obstacle::Locked,
+        Stale::Changed => Obstacle::Changed,
+        Stale::Refused(reason) => Obstacle::Refused(reason),
+    };
+    Fate::Stays(obstacle, scheduled)
 }
 
 /// Reads what is to be read. Answers what becomes of a run that cannot be examined.
@@ -171,7 +247,9 @@ async fn bring_up_to_date(
             async move { Error::split(cx.definitions.newest(tx, dag_id, now).await) }.scope_boxed()
         });
         if !run.go_on_with(&cx.db, &cx.driver, newest.await??, now).await? {
-            return Ok(Some(Fate::InOtherHands));
+            // Until it has the new tasks, nothing can be said of it.
+            entry.run = None;
+            return Ok(Some(Fate::Stays(Obstacle::Locked, Vec::new())));
         }
     }
     if has_past_changed {

@@ -53,7 +53,7 @@ impl Heard {
     pub(crate) fn why_it_ended(&self) -> &str {
         match &self.event.what {
             Happening::NotStarted(reason) => reason,
-            Happening::StateSet(_) | Happening::Ended => UNKNOWN_END,
+            Happening::StateSet(_) | Happening::Ended | Happening::SlotFree => UNKNOWN_END,
         }
     }
 }
@@ -74,6 +74,7 @@ pub async fn harvest(
 ) -> Result<Harvested, Error> {
     let what = match &heard.event.what {
         Happening::StateSet(state) => Met::Told(*state),
+        Happening::SlotFree => Met::Over,
         Happening::Ended if heard.is_told => Met::Over,
         Happening::Ended => meet(db, service, job_id, heard, TaskState::Success, UNKNOWN_END).await?,
         Happening::NotStarted(reason) => meet(db, service, job_id, heard, TaskState::Failed, reason).await?,

@@ -17,6 +17,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     pub(crate) async fn do_chores(&mut self, now: Timestamp) -> Vec<(Chore, Report)> {
         let mut reports = Vec::new();
         for chore in self.chores.due(now) {
+            self.cx.progress.gets_on();
             let watching_since = self.chores.watching_since(now);
             match chores::run(chore, &self.cx, now, watching_since, &self.adopters).await {
                 Ok(report) => {

@@ -7,13 +7,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use ferroflow_db::attending::{self, AttendedRun, PeersAlive};
 use ferroflow_db::dag_run::ClaimedRun;
 use ferroflow_db::task_instance_step::InstanceRow;
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, run_facts};
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use crate::attended::{Attended, RunKey};
+use crate::rounds::{FAR_LOOKS, OVERLAP, Part, Rounds};
 use crate::run::Definition;
 use crate::{Context, Error};
 
@@ -26,24 +27,22 @@ pub const JOB_TYPE: &str = "SchedulerJob";
 /// A run that was not looked at for so long is left behind, whoever had it.
 const LEFT_BEHIND: SignedDuration = SignedDuration::from_mins(2);
 
-/// Clocks differ, and transactions take time: rows that were written so long before the last look are read again.
-const OVERLAP: SignedDuration = SignedDuration::from_secs(10);
-
-/// Every so often that is not taken for granted: a clock may be wrong, or somebody may have stood still within a
-/// transaction. Then rows are read again that were written this long before.
-const FAR_LOOKS: SignedDuration = SignedDuration::from_secs(20);
-const FAR: SignedDuration = SignedDuration::from_mins(5);
-
 /// How many runs are taken on at a time.
 const MOST_RUNS: i64 = 1000;
+
+/// How many instances that others may have are looked at besides those whose turn it is.
+const MOST_ELSEWHERE: usize = 5_000;
 
 /// What the last look has found.
 #[derive(Debug, Default)]
 pub struct Surroundings {
     /// Other schedulers that look after their runs by themselves.
     pub peers: HashSet<i64>,
+    rounds: Rounds,
     looked: Option<Timestamp>,
     looked_far: Option<Timestamp>,
+    /// The run from which on instances that others may have are looked at next.
+    elsewhere: i64,
 }
 
 impl Surroundings {
@@ -51,6 +50,25 @@ impl Surroundings {
     fn is_to_look_far(&self, now: Timestamp) -> bool {
         self.looked_far.is_none_or(|at| now < at || now.duration_since(at) >= FAR_LOOKS)
     }
+
+    /// Instances that others may have, so many at a time: something happens there sooner than elsewhere.
+    fn elsewhere(&mut self, attended: &Attended, here: &HashSet<Uuid>) -> Vec<Uuid> {
+        let others = attended.on_their_way(self.elsewhere + 1).filter(|(_, id)| !here.contains(id));
+        let chosen: Vec<(i64, Uuid)> = others.take(MOST_ELSEWHERE).collect();
+        self.elsewhere = chosen.last().map_or(0, |(run, _)| *run);
+        chosen.into_iter().map(|(_, id)| id).collect()
+    }
+}
+
+/// What is asked about.
+struct Asked<'a> {
+    /// Runs, with all of their instances.
+    parts: &'a [Part],
+    /// Instances that others may have,
+    elsewhere: &'a [Uuid],
+    /// and since when what was written there is read.
+    since: Timestamp,
+    definitions: &'a [(&'a str, &'a Definition)],
 }
 
 struct Found {
@@ -61,29 +79,32 @@ struct Found {
     changed_dags: BTreeSet<String>,
 }
 
-/// Looks around, and has the attended runs know of it.
-pub async fn look_around(
+/// Looks around, and has the attended runs know of it. `here` are the tries that executors of this scheduler have: of
+/// those it hears.
+pub(crate) async fn look_around(
     cx: &Context,
     attended: &mut Attended,
     surroundings: &mut Surroundings,
+    here: &HashSet<Uuid>,
     now: Timestamp,
 ) -> Result<(), Error> {
     let is_far = surroundings.is_to_look_far(now);
-    let reach = if is_far { FAR } else { OVERLAP };
-    let since = surroundings.looked.unwrap_or(now).min(now).checked_sub(reach).unwrap_or(Timestamp::MIN);
-    let ids = attended.ids();
+    let sizes = attended.sizes();
+    let parts = surroundings.rounds.next(&sizes, now);
+    let of_parts: usize = parts.iter().map(|part| part.ids.len()).sum();
+    let elsewhere = if of_parts < sizes.len() { surroundings.elsewhere(attended, here) } else { Vec::new() };
+    let since = surroundings.looked.unwrap_or(now).min(now).checked_sub(OVERLAP).unwrap_or(Timestamp::MIN);
     let definitions = untied_definitions(attended);
-    let (ids_read, definitions) = (ids.as_slice(), &definitions);
-    let found: Found = cx
-        .db
-        .read(|tx| async move { gather(cx, tx, ids_read, definitions, since, now).await }.scope_boxed())
-        .await?;
+    let asked = &Asked { parts: &parts, elsewhere: &elsewhere, since, definitions: &definitions };
+    let found: Found = cx.db.read(|tx| async move { gather(cx, tx, asked, now).await }.scope_boxed()).await?;
     surroundings.peers = found.peers.into_iter().filter(|id| *id != cx.job_id).collect();
-    surroundings.looked = Some(now);
     if is_far {
+        look_at_the_past(cx, attended).await?;
         surroundings.looked_far = Some(now);
-        attended.look_at_the_past();
     }
+    surroundings.looked = Some(now);
+    surroundings.rounds.done(&parts, &sizes, now);
+    let ids: Vec<i64> = parts.into_iter().flat_map(|part| part.ids).collect();
     take_in_states(attended, &ids, found.states);
     for (id, row) in &found.changed {
         attended.see(*id, row);
@@ -97,6 +118,29 @@ pub async fn look_around(
             attended.attend(key);
         }
     }
+    Ok(())
+}
+
+/// Any run may wait for one before it of which nobody tells: it is made, or is gone, or others look after it.
+async fn look_at_the_past(cx: &Context, attended: &mut Attended) -> Result<(), Error> {
+    let asked = &attended.with_past();
+    if asked.iter().all(Vec::is_empty) {
+        return Ok(());
+    }
+    let read = cx.db.read(|tx| {
+        async move {
+            let [scheduled, any] = asked;
+            let mut earlier = run_facts::earlier_of(tx, scheduled, false).await?;
+            earlier.extend(run_facts::earlier_of(tx, any, true).await?);
+            Ok(earlier)
+        }
+        .scope_boxed()
+    });
+    let elsewhere = attended.compare_past(&read.await?);
+    let ids: &BTreeSet<i64> = &elsewhere.iter().map(|(_, earlier)| *earlier).collect();
+    let ids: &Vec<i64> = &ids.iter().copied().collect();
+    let stands = cx.db.read(|tx| async move { run_facts::stands(tx, ids).await }.scope_boxed()).await?;
+    attended.compare_stands(&elsewhere, &stands);
     Ok(())
 }
 
@@ -137,6 +181,8 @@ fn take_in_states(attended: &mut Attended, ids: &[i64], states: Vec<AttendedRun>
             Some(run) if run.state == RunState::Running => attended.hold(*id, run.is_held),
             _ => {
                 if let Some(key) = attended.key_of(*id).cloned() {
+                    // Whatever waits for it looks at it.
+                    attended.past_has_changed(&key, None);
                     attended.leave(&key);
                 }
             }
@@ -144,14 +190,7 @@ fn take_in_states(attended: &mut Attended, ids: &[i64], states: Vec<AttendedRun>
     }
 }
 
-async fn gather(
-    cx: &Context,
-    tx: &mut Tx,
-    ids: &[i64],
-    definitions: &[(&str, &Definition)],
-    since: Timestamp,
-    now: Timestamp,
-) -> Result<Found, DbError> {
+async fn gather(cx: &Context, tx: &mut Tx, asked: &Asked<'_>, now: Timestamp) -> Result<Found, DbError> {
     let before = |ago: SignedDuration| now.checked_sub(ago).unwrap_or(Timestamp::MIN);
     let threshold = cx.settings.scheduler.scheduler_health_check_threshold;
     let peers = PeersAlive {
@@ -159,12 +198,20 @@ async fn gather(
         heartbeat_since: before(signed(threshold)),
         examined_since: before(LEFT_BEHIND),
     };
+    let (mut states, mut changed) = (Vec::new(), Vec::new());
+    for part in asked.parts {
+        states.extend(attending::states(tx, &part.ids).await?);
+        changed.extend(attending::changed(tx, &part.ids, part.since).await?);
+    }
+    if !asked.elsewhere.is_empty() {
+        changed.extend(attending::changed_some(tx, asked.elsewhere, asked.since).await?);
+    }
     Ok(Found {
         peers: attending::living_peers(tx, JOB_TYPE, peers).await?,
         unattended: attending::unattended(tx, peers, now, MOST_RUNS).await?,
-        states: attending::states(tx, ids).await?,
-        changed: attending::changed(tx, ids, since).await?,
-        changed_dags: cx.definitions.changed(tx, definitions).await?,
+        states,
+        changed,
+        changed_dags: cx.definitions.changed(tx, asked.definitions).await?,
     })
 }
 

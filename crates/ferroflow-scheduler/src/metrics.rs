@@ -18,6 +18,7 @@ use crate::create_runs::{Created, CreatedRuns, NotCreated};
 use crate::cycle::CycleReport;
 use crate::queue_tasks::{ExecutorSlots, QueuedTask, QueuedTasks};
 use crate::run::ActiveRun;
+use crate::set_aside::SetAside;
 
 /// What was told the last time and is to be taken back when it is over.
 #[derive(Debug, Default)]
@@ -26,6 +27,10 @@ pub(crate) struct Told {
     starving: HashSet<String>,
     /// Why a DAG gets no run.
     set_aside: HashMap<String, String>,
+    /// What else is set aside.
+    pub(crate) others: SetAside,
+    /// DAGs with tasks that wait for a pool which does not exist, and that pool.
+    without_pool: HashSet<(String, String)>,
 }
 
 impl Told {
@@ -38,7 +43,7 @@ impl Told {
                 runs::started(&run.dag_id, delay.as_secs_f64());
             }
         }
-        for (run, _) in &report.examined.set_aside {
+        for run in report.examined.set_aside() {
             scheduling::set_aside(&run.dag_id, "run");
         }
         self.passes(&report.passes, now);
@@ -69,7 +74,7 @@ impl Told {
                 scheduling::critical_section_passed(took, reading);
             }
             pass.queued.iter().for_each(|task| queued(task, now));
-            pass.set_aside.iter().for_each(|(dag_id, _)| scheduling::set_aside(dag_id, "definition"));
+            self.others.dags(&pass.set_aside);
         }
         if let Some(last) = passes.iter().rfind(|pass| !pass.is_busy) {
             let executable = passes.iter().map(|pass| pass.queued.len()).sum();
@@ -82,7 +87,33 @@ impl Told {
                 scheduling::pool_starves(PoolTags { pool, team_name: None }, 0);
             }
             self.starving = starving.into_keys().map(str::to_owned).collect();
+            self.log_missing_pools(last);
         }
+    }
+
+    /// Logs each once, as long as it is so: these tasks are looked at again and again. Says how many were new.
+    fn log_missing_pools(&mut self, pass: &QueuedTasks) -> usize {
+        let (mut missing, mut new) = (HashSet::new(), 0);
+        for refused in &pass.refused {
+            let Refusal::PoolMissing { pool } = &refused.refusal else { continue };
+            let (dag_id, task_id) = (&refused.head.dag_id, &refused.head.task_id);
+            let known = (dag_id.to_string(), pool.to_string());
+            if !self.without_pool.contains(&known) && !missing.contains(&known) {
+                new += 1;
+                let run_id = &refused.head.run_id;
+                tracing::warn!(
+                    %dag_id, %run_id, %task_id, %pool,
+                    "a task waits for a pool that does not exist; `ferroflow pools set` makes it"
+                );
+            }
+            missing.insert(known);
+        }
+        // Who was not looked at may still wait.
+        if pass.stopped.is_some() {
+            missing.extend(self.without_pool.drain());
+        }
+        self.without_pool = missing;
+        new
     }
 
     fn chore(&mut self, report: &Report) {
@@ -99,7 +130,9 @@ impl Told {
                     scheduling::without_heartbeat(task);
                     failed(task, None, *outcome);
                 }
+                self.others.instances("heartbeats", &found.refused);
             }
+            Report::Stuck(found) => _ = self.others.instances("stuck tasks", &found.refused),
             Report::Assets(found) => runs::assets_orphaned(found.orphaned.len()),
             Report::Deadlines(found) => {
                 found.missed.iter().for_each(|(_, dag_id, run_id)| runs::deadline_missed(dag_id, run_id));
@@ -163,9 +196,11 @@ fn what_is_wrong(reason: &NotCreated) -> Option<&'static str> {
         NotCreated::InstanceRules(_) => "instance rules",
         NotCreated::BadParam(_) | NotCreated::BadRunId(_) | NotCreated::RunIdTaken(_) => "new run",
         NotCreated::Database(_) => "database",
-        NotCreated::Rule(_) | NotCreated::Partition(_) | NotCreated::Held | NotCreated::Changed => {
-            return None;
-        }
+        NotCreated::Rule(_)
+        | NotCreated::Partition(_)
+        | NotCreated::Held
+        | NotCreated::Changed
+        | NotCreated::Awaited(_) => return None,
     })
 }
 
@@ -277,7 +312,7 @@ impl ActiveRun {
 
 #[cfg(test)]
 mod tests {
-    use ferroflow_model::admission::ClosedPool;
+    use ferroflow_model::admission::{ClosedPool, InstanceKey, Refused as Waiting};
     use ferroflow_telemetry::metrics::{MetricsSettings, Prometheus};
 
     use super::*;
@@ -310,6 +345,18 @@ mod tests {
         let text = shown(|| told.passes(&[pass(0)], NOW));
         assert!(text.contains("pool_starving_tasks{pool_name=\"a\"} 0"), "{text}");
         assert!(!shown(|| told.passes(&[pass(0)], NOW)).contains("pool_starving_tasks"));
+    }
+
+    #[test]
+    fn a_pool_that_is_not_there_is_told_once_and_again_when_it_has_been_there() {
+        let head = InstanceKey { dag_id: "d".into(), run_id: "r".into(), task_id: "t".into(), map_index: -1 };
+        let refused = Waiting { head, waiting: 1, refusal: Refusal::PoolMissing { pool: "p".into() } };
+        let without = QueuedTasks { refused: vec![refused], ..QueuedTasks::default() };
+        let mut told = Told::default();
+        assert_eq!(told.log_missing_pools(&without), 1);
+        assert_eq!(told.log_missing_pools(&without), 0);
+        assert_eq!(told.log_missing_pools(&QueuedTasks::default()), 0);
+        assert_eq!(told.log_missing_pools(&without), 1);
     }
 
     #[test]

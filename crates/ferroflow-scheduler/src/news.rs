@@ -1,15 +1,15 @@
-//! What other transactions tell: the step that it concerns is asked for at once.
+//! What other transactions and user code tell: the step that it concerns is asked for at once.
 
 use ferroflow_db::news::{self, News};
 use ferroflow_executor::Executor;
 use jiff::Timestamp;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-use crate::Error;
 use crate::attended::RunKey;
 use crate::chores::{self, Chore};
 use crate::look_around::look_at;
 use crate::scheduler::Scheduler;
+use crate::{Answered, Error};
 
 impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Takes in what was told, without waiting for it.
@@ -20,6 +20,21 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 Err(TryRecvError::Lagged(_)) => self.hear(News::Missed),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return,
             }
+        }
+    }
+
+    /// Takes in what user code has answered, without waiting for it.
+    pub(crate) fn take_in_answers(&mut self) {
+        while let Ok(answered) = self.answers.try_recv() {
+            self.take_in_answer(answered);
+        }
+    }
+
+    /// What waited for an answer is done again.
+    pub(crate) fn take_in_answer(&mut self, answered: Answered) {
+        match answered {
+            Answered::Create => self.wants.create = true,
+            Answered::Run(key) => self.attended.forget(&key),
         }
     }
 

@@ -15,6 +15,7 @@ use ferroflow_python::listeners::SchedulerListeners;
 use ferroflow_telemetry::metrics::scheduling;
 use ferroflow_telemetry::{chain, clock};
 use jiff::Timestamp;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::attended::{Attended, RunKey};
@@ -25,14 +26,15 @@ use crate::look_around::Surroundings;
 use crate::metrics::Told;
 use crate::queue_tasks::TaskQueue;
 use crate::standing::Standing;
-use crate::{Context, LogPaths, job};
+use crate::{Answered, Context, LogPaths, job};
 
 /// After a failed cycle the next one waits so long, and twice as long every time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// While another scheduler is in the critical section, it is asked again after so long.
+/// While another scheduler is in the critical section, it is asked again after so long, and twice as long every time.
 const SECTION_PAUSE: Duration = Duration::from_millis(5);
+const MOST_SECTION_DOUBLINGS: u32 = 6;
 
 /// How many events are taken in before the next cycle.
 const MOST_EVENTS: usize = 1000;
@@ -89,13 +91,15 @@ pub struct Scheduler<E, C> {
     pub(crate) heard: VecDeque<Heard>,
     /// What transactions tell, in this process and in others.
     pub(crate) news: news::Receiver,
+    /// That user code has answered.
+    pub(crate) answers: UnboundedReceiver<Answered>,
     /// Runs in which somebody has changed something.
     pub(crate) talked_of: BTreeSet<RunKey>,
-    /// Whether another scheduler was in the critical section.
-    pub(crate) is_section_busy: bool,
+    /// How often in a row another scheduler was in the critical section.
+    pub(crate) section_busy: u32,
     /// How many runs are examined at a time.
     pub(crate) width: usize,
-    /// When the last cycle began.
+    /// When the last step began.
     pub(crate) latest: Timestamp,
     /// What metrics were told.
     pub(crate) told: Told,
@@ -117,8 +121,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         Self {
             chores,
             news: cx.db.news(),
+            answers: cx.wait_for_no_user_code(),
             talked_of: BTreeSet::new(),
-            cx,
             paths,
             executors,
             adopters,
@@ -127,12 +131,13 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             queue: TaskQueue::default(),
             wants: Wants::at_first(),
             heard: VecDeque::new(),
-            is_section_busy: false,
+            section_busy: 0,
             width,
             latest: now,
             told: Told::default(),
-            standing: Arc::default(),
+            standing: Arc::new(Standing::new(cx.progress.clone())),
             listeners: None,
+            cx,
         }
     }
 
@@ -141,17 +146,20 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         let mut pause = FIRST_PAUSE;
         while !stop.is_cancelled() {
             let has_heard = !self.heard.is_empty();
-            match self.cycle(clock::now()).await {
+            match self.cycle_by(clock::now).await {
                 Ok(report) => {
                     pause = FIRST_PAUSE;
+                    // What user code is asked belongs to the loop that asked it.
+                    let is_asking = self.cx.driver.questions.unanswered() > 0 || !self.answers.is_empty();
                     self.wait(stop).await;
-                    if loops.is_last(report.has_queued() || has_heard || !self.is_idle()) {
+                    if !is_asking && loops.is_last(report.has_queued() || has_heard || !self.is_idle()) {
                         tracing::info!("as many loops are done as were asked for");
                         return;
                     }
                 }
                 Err(error) => {
                     scheduling::cycle_failed();
+                    self.standing.fails();
                     tracing::error!("a cycle has failed, and is tried again: {}", chain(&error));
                     tokio::select! {
                         () = stop.cancelled() => {}
@@ -163,18 +171,21 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         }
     }
 
-    /// Lets what runs come to its end, unless it is to hurry. Nothing new begins here; in its runs others go on.
+    /// Lets what runs come to its end, unless it is to hurry. Nothing new begins here; in its runs others go on. What
+    /// executors have told is stored, however long the database needs.
     pub async fn drain(&mut self, hurry: &CancellationToken) {
         if !self.is_idle()
             && let Err(error) = job::retire(&self.cx.db, self.cx.job_id).await
         {
             tracing::warn!("the runs wait until this scheduler has ended: {}", chain(&error));
         }
-        while !self.is_idle() {
+        self.standing.waits();
+        while !self.is_idle() || !self.heard.is_empty() {
             tokio::select! {
                 () = hurry.cancelled() => return,
                 () = self.adopters.errand_ended() => {}
                 heard = self.executors.next_event() => self.heard.push_back(heard),
+                () = tokio::time::sleep(LONGEST_PAUSE), if !self.heard.is_empty() => {}
             }
             if let Err(error) = self.harvest().await {
                 tracing::error!("what became of a task cannot be stored: {}", chain(&error));
@@ -208,6 +219,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             // There is room for the next.
             () = self.adopters.errand_ended() => self.chores.hasten(Chore::ExecutorCallbacks, clock::now()),
             news = self.news.recv() => self.hear_or_miss(news),
+            Some(answered) = self.answers.recv() => self.take_in_answer(answered),
             () = tokio::time::sleep(pause) => {}
         }
     }
@@ -232,6 +244,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         let due = [Some(self.wants.next()), self.attended.next_due(), self.chores.next()];
         let next = due.into_iter().flatten().min().unwrap_or(now);
         let pause = Duration::try_from(next.duration_since(now)).unwrap_or_default();
-        if self.is_section_busy { pause.min(SECTION_PAUSE) } else { pause }
+        match self.section_busy {
+            0 => pause,
+            times => pause.min(SECTION_PAUSE * 2_u32.pow((times - 1).min(MOST_SECTION_DOUBLINGS))),
+        }
     }
 }

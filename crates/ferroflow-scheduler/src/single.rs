@@ -62,9 +62,8 @@ async fn make(
     };
     let weight = &run.definition.weights[reference.task.position()];
     let template = fresh(&run.definition.dag()[reference.task], weight, &origin, now);
-    let mut made = [numbered(&template, reference.map_index, now)];
-    run.ask(driver, Occasion::Created, &mut made, &[]).await?;
-    let [instance] = &made;
-    db.transact(|tx| async move { task_instance::insert(tx, instance).await }.scope_boxed()).await?;
+    let made = vec![numbered(&template, reference.map_index, now)];
+    let (made, _) = &run.ask(driver, Occasion::Created, made, Vec::new()).await?;
+    db.transact(|tx| async move { task_instance::insert_many(tx, made).await }.scope_boxed()).await?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Where its loop stands is told at once, also if it has stood there for long; everything else by the loop itself, as soon
 //! as it waits for the next thing to do.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ferroflow_executor::Executor;
 use ferroflow_telemetry::clock;
@@ -18,14 +18,54 @@ use crate::scheduler::Scheduler;
 const MOST_NAMED: usize = 1000;
 
 /// Where the loop of a scheduler stands.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Standing {
     /// The step, and since when; none while it waits.
     step: Mutex<Option<(Step, Timestamp)>>,
+    /// Until when it got on before a cycle failed, if none has come to its end since.
+    failing_since: Mutex<Option<Timestamp>>,
+    progress: Progress,
     asked: Notify,
 }
 
+/// When a scheduler last got on in its cycle: with a step, or with one of the many things that a step does one after the
+/// other.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Arc<Mutex<Option<Timestamp>>>);
+
+impl Progress {
+    /// The next thing begins.
+    pub(crate) fn gets_on(&self) {
+        self.mark(clock::now());
+    }
+
+    fn mark(&self, now: Timestamp) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+    }
+
+    fn latest(&self) -> Option<Timestamp> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Standing {
+    /// Of a scheduler that starts.
+    pub(crate) fn new(progress: Progress) -> Self {
+        let (step, failing_since) = (Mutex::default(), Mutex::default());
+        Self { step, failing_since, progress, asked: Notify::new() }
+    }
+
+    /// Until when the loop is known to get on: now if it waits for something to do; in a cycle, when it began what it is
+    /// at. While one cycle fails after the other, it does not get on, whatever is done in each.
+    pub fn gets_on_until(&self, now: Timestamp) -> Timestamp {
+        let step = *self.step.lock().unwrap_or_else(PoisonError::into_inner);
+        let failing_since = *self.failing_since.lock().unwrap_or_else(PoisonError::into_inner);
+        match step {
+            None => now,
+            Some(_) => failing_since.or_else(|| self.progress.latest()).unwrap_or(now).min(now),
+        }
+    }
+
     /// Tells where the loop stands, and has it tell the rest.
     pub fn ask(&self) {
         let step = *self.step.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,11 +79,20 @@ impl Standing {
     }
 
     pub(crate) fn begins(&self, step: Step, now: Timestamp) {
+        self.progress.mark(now);
         *self.step.lock().unwrap_or_else(PoisonError::into_inner) = Some((step, now));
     }
 
+    /// A cycle is done; it waits for the next.
     pub(crate) fn waits(&self) {
         *self.step.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.failing_since.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// A cycle has failed.
+    pub(crate) fn fails(&self) {
+        let mut since = self.failing_since.lock().unwrap_or_else(PoisonError::into_inner);
+        *since = since.or_else(|| self.progress.latest());
     }
 
     pub(crate) async fn asked(&self) {
@@ -60,7 +109,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             tasks_waiting_to_be_queued = self.queue.len(),
             events_not_looked_at = self.heard.len(),
             peers = self.surroundings.peers.len(),
-            is_section_busy = self.is_section_busy,
+            questions_to_user_code = self.cx.driver.questions.unanswered(),
+            is_section_busy = self.section_busy > 0,
             "state: the scheduler"
         );
         self.tell_executors();
@@ -106,5 +156,46 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             let (dag_id, run_id) = (&key.dag_id, &key.run_id);
             tracing::info!(dag_id, run_id, unfinished, all, ?due, "state: a run");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+
+    #[test]
+    fn it_gets_on_while_it_waits_and_with_each_thing_that_it_does() {
+        let start = Timestamp::constant(1_800_000_000, 0);
+        let later = |seconds| start + SignedDuration::from_secs(seconds);
+        let progress = Progress::default();
+        let standing = Standing::new(progress.clone());
+        assert_eq!(standing.gets_on_until(later(9)), later(9), "it has yet to begin");
+        standing.begins(Step::Harvest, later(10));
+        standing.begins(Step::ExamineRuns, later(30));
+        assert_eq!(standing.gets_on_until(later(90)), later(30), "it hangs in a step");
+        progress.mark(later(95));
+        assert_eq!(standing.gets_on_until(later(100)), later(95), "a step of many parts takes long");
+        assert_eq!(standing.gets_on_until(later(55)), later(55), "the clock was set back");
+        standing.waits();
+        assert_eq!(standing.gets_on_until(later(500)), later(500));
+    }
+
+    #[test]
+    fn it_does_not_get_on_while_one_cycle_fails_after_the_other() {
+        let start = Timestamp::constant(1_800_000_000, 0);
+        let later = |seconds| start + SignedDuration::from_secs(seconds);
+        let standing = Standing::new(Progress::default());
+        for failed in [60, 65, 70] {
+            standing.begins(Step::Harvest, later(failed));
+            standing.begins(Step::LookAround, later(failed + 1));
+            standing.fails();
+        }
+        standing.begins(Step::Harvest, later(75));
+        assert_eq!(standing.gets_on_until(later(76)), later(61));
+        standing.waits();
+        standing.begins(Step::Harvest, later(80));
+        assert_eq!(standing.gets_on_until(later(90)), later(80), "one has come to its end");
     }
 }

@@ -77,6 +77,7 @@ pub async fn start_runs(cx: &Context, now: Timestamp) -> Result<StartedRuns, Err
     let configured = cx.settings.scheduler.max_dagruns_per_loop_to_schedule;
     let most = usize::try_from(configured).unwrap_or(usize::MAX).max(RUNS_PER_TRANSACTION);
     for batch in turns.chunks(most) {
+        cx.progress.gets_on();
         let part =
             cx.db.transact(|tx| async move { start_batch(tx, batch, now).await }.scope_boxed()).await?;
         report.started.extend(part.started);
@@ -146,6 +147,8 @@ impl Queues {
         let ids: Vec<&str> = waiting.iter().map(String::as_str).collect();
         let mut dags = facts::find(tx, &ids).await?.dags;
         dags.retain(|dag| !dag.is_paused && !dag.is_stale);
+        let full = full_dags(tx, &dags).await?;
+        dags.retain(|dag| !full.contains(&dag.dag_id));
         let ids: Vec<&str> = dags.iter().map(|dag| dag.dag_id.as_str()).collect();
         if ids.is_empty() {
             return Ok(Self::default());
@@ -235,6 +238,31 @@ impl Queues {
         }
         lengths.values().any(|length| *length >= RUNS_PER_QUEUE)
     }
+}
+
+/// The DAGs of which as many runs are running as may, with each of their backfills: whoever waits there need not even be
+/// read. Those in which nothing ever starts are not among them: that is worth a word.
+async fn full_dags(tx: &mut Tx, dags: &[DagRow]) -> Result<BTreeSet<String>, DbError> {
+    let ids: Vec<&str> = dags.iter().map(|dag| dag.dag_id.as_str()).collect();
+    if ids.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let running = dag_run_start::running(tx, &ids).await?;
+    let counts: HashMap<(&str, Option<i32>), u32> =
+        running.iter().map(|queue| ((queue.dag_id.as_str(), queue.backfill_id), queue.count)).collect();
+    let is_full = |dag_id: &str, backfill_id: Option<i32>, limit: Option<i32>| {
+        let count = counts.get(&(dag_id, backfill_id)).copied().unwrap_or(0);
+        limit.and_then(|limit| u32::try_from(limit).ok()).is_some_and(|limit| count > 0 && count >= limit)
+    };
+    let full = dags.iter().filter(|dag| is_full(&dag.dag_id, None, dag.max_active_runs));
+    let mut full: BTreeSet<String> = full.map(|dag| dag.dag_id.clone()).collect();
+    let ids: Vec<&str> = full.iter().map(String::as_str).collect();
+    for (dag_id, backfill) in backfill::with_queued_runs(tx, &ids).await? {
+        if !backfill.is_paused && !is_full(&dag_id, Some(backfill.id), Some(backfill.max_active_runs)) {
+            full.remove(&dag_id);
+        }
+    }
+    Ok(full)
 }
 
 impl StartedRuns {

@@ -8,14 +8,18 @@
 mod airflow;
 pub mod dag_processing;
 mod database;
+mod faulty;
 mod given;
+mod held;
 mod program;
 pub mod replay;
 pub mod rows;
 
 pub use airflow::Airflow;
 pub use database::{Server, TestDb, creation};
+pub use faulty::{Fault, Faulty};
 pub use given::given;
+pub use held::Held;
 pub use program::{Finished, Program, finish};
 
 /// A folder of the repository, from its root.

@@ -12,6 +12,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use ferroflow_config::{Configuration, Environment, Settings};
+use ferroflow_python::processes;
+use jiff::{SignedDuration, Timestamp};
 use rustix::fs::Mode;
 use rustix::process::{Pid, chdir, getpid, setsid, test_kill_process, umask};
 
@@ -124,11 +126,22 @@ fn refuse_a_second_one(name: &str, pid_file: &Path) -> Result<()> {
     };
     let pid = text.trim().parse().ok().and_then(Pid::from_raw);
     // A process of somebody else is one, too.
-    let lives = pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)));
-    if lives {
+    let lives = |pid: &Pid| !matches!(test_kill_process(*pid), Err(rustix::io::Errno::SRCH));
+    if pid.filter(lives).is_some_and(|pid| !has_its_number_from_another(pid, pid_file)) {
         bail!("the {name} is already running under PID {} ({})", text.trim(), pid_file.display());
     }
     fs::remove_file(pid_file).with_context(|| format!("{} is old and cannot be removed", pid_file.display()))
+}
+
+/// Whether a process was started after its number was written down: as happens in a container that is started anew.
+fn has_its_number_from_another(pid: Pid, pid_file: &Path) -> bool {
+    let written = fs::metadata(pid_file).and_then(|file| file.modified()).ok();
+    let written = written.and_then(|time| Timestamp::try_from(time).ok());
+    let started = processes::started(pid.as_raw_nonzero().get());
+    // The kernel tells when a process was started to about a second.
+    written
+        .zip(started)
+        .is_some_and(|(written, started)| started.duration_since(written) > SignedDuration::from_secs(2))
 }
 
 /// Starts this program anew, and waits until it has written its pid file.
@@ -175,5 +188,26 @@ fn become_daemon(files: &Files, mask: u32) -> Result<Daemon> {
 impl Drop for Daemon {
     fn drop(&mut self) {
         drop(fs::remove_file(&self.pid_file));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn a_pid_file_means_the_process_that_wrote_it_and_none_that_came_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid_file = folder.path().join("airflow-scheduler.pid");
+        // This process was there when the file was written.
+        fs::write(&pid_file, format!("{}\n", std::process::id())).unwrap();
+        let refused = refuse_a_second_one("scheduler", &pid_file).unwrap_err().to_string();
+        assert!(refused.contains("already running under PID"), "{refused}");
+        // As if the file was from before this process had its number.
+        File::options().write(true).open(&pid_file).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        refuse_a_second_one("scheduler", &pid_file).unwrap();
+        assert!(!pid_file.exists(), "it is removed");
     }
 }

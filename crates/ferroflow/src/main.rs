@@ -2,6 +2,7 @@
 //!
 //! One binary. Each command is a file in `commands`; what they do is in the libraries.
 
+mod capped;
 mod commands;
 mod daemon;
 mod host_name;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use ferroflow_config::Environment;
+use ferroflow_python::descriptors;
 use mimalloc::MiMalloc;
 
 use commands::{
@@ -30,7 +32,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 /// Configuration is Airflow's own: airflow.cfg in AIRFLOW_HOME (default ~/airflow) and AIRFLOW__SECTION__KEY.
 /// With nothing configured, the database is SQLite, at ~/airflow/airflow.db.
 #[derive(Parser)]
-#[command(name = "ferroflow", disable_version_flag = true, arg_required_else_help = true)]
+#[command(name = "ferroflow", version = version::NUMBERS, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -114,6 +116,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    descriptors::raise_limit();
     let environment = Environment::from_process();
     let mut out = io::stdout().lock();
     let outcome = match cli.command {

@@ -19,7 +19,8 @@ use clap::{Args, ValueEnum};
 use ferroflow_model::Json;
 use unicode_width::UnicodeWidthStr as _;
 
-pub(crate) use cell::{Cell, python_literal, python_repr};
+pub(crate) use cell::{Cell, python_repr};
+pub(crate) use ferroflow_model::python_literal;
 pub(crate) use indented::{indented_json, sorted};
 pub(crate) use progress::Progress;
 pub(crate) use terminal::Terminal;

@@ -90,6 +90,21 @@ impl Session {
         Ok((configuration, settings, fernet))
     }
 
+    /// The same with a configuration that was added to meanwhile.
+    pub(crate) fn read_anew(self) -> Result<Self> {
+        let (configuration, settings, fernet) = Self::read(&self.environment)?;
+        Ok(Self::of(configuration, settings, fernet, &self.environment))
+    }
+
+    /// For whoever has stored secrets: says if they are stored as they are.
+    pub(crate) fn warn_of_plain_text(&self, secrets: &str) {
+        if !self.fernet.is_encrypting() {
+            tracing::warn!(
+                "{secrets} are stored as plain text: [core] fernet_key is not set; make a key with: openssl rand -base64 32"
+            );
+        }
+    }
+
     fn of(
         configuration: Configuration,
         settings: Settings,

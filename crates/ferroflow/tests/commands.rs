@@ -1,5 +1,6 @@
 //! What the commands print, and how they end.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 use ferroflow_testkit::{Airflow, Program, Server, TestDb};
@@ -16,6 +17,7 @@ fn with_nothing_configured_the_database_is_where_airflow_puts_it() {
     assert!(
         migrated.starts_with("created 58 tables in sqlite:///") && migrated.contains(path.to_str().unwrap())
     );
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "secrets come into it");
     let again = program.run(&["db", "migrate"]).expect_success();
     assert!(again.starts_with("up to date: "), "{again}");
     assert_eq!(program.run(&["db", "current"]).expect_success(), "d2f4e1b3c5a7 (Airflow 3.3)\n");
@@ -157,4 +159,7 @@ fn every_command_explains_itself() {
     }
     let version = ferroflow().run(&["version"]).expect_success();
     assert!(version.contains("(Airflow 3.3.2)"), "{version}");
+    for flag in ["--version", "-V"] {
+        assert_eq!(ferroflow().run(&[flag]).expect_success(), version);
+    }
 }

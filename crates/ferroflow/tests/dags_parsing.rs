@@ -117,7 +117,7 @@ async fn ctrl_c_ends_a_command_and_the_processes_that_parse() {
     let parser = Pid::from_raw(parser).unwrap();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let ended = tokio::task::spawn_blocking(move || child.wait_with_output());
-    let ended = tokio::time::timeout(Duration::from_secs(20), ended).await.unwrap().unwrap().unwrap();
+    let ended = tokio::time::timeout(Duration::from_mins(1), ended).await.unwrap().unwrap().unwrap();
     assert_eq!(ended.status.code(), Some(1));
     let told = String::from_utf8(ended.stderr).unwrap();
     assert!(told.ends_with("error: interrupted\n"), "{told}");

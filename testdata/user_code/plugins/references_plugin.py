@@ -57,7 +57,7 @@ class BadReference(BaseDeadlineReference):
             time.sleep(3600)
         if dag_id == "exits":
             os._exit(3)
-        return "late"
+        return "late" if dag_id == "odd" else datetime(2024, 5, 1, tzinfo=timezone.utc)
 
 
 class ReferencesPlugin(AirflowPlugin):

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ferroflow_db::{Error, Tx, dag, import_error};
+use ferroflow_db::{Error, Tx, dag, dag_warning, import_error};
 use jiff::Timestamp;
 
 use super::fits::fitting;
@@ -38,6 +38,7 @@ pub(super) async fn write_all(
     let filenames: Vec<&str> = wrong.keys().copied().collect();
     let known = import_error::filenames(tx, &file.bundle_name, &filenames).await?;
     let refused: Vec<String> = job.refused.iter().filter_map(|dag| dag.dag_id.clone()).collect();
+    let takes_out_of_service = wrong.values().any(|wrong| wrong.flags_dags);
     let mut stored = Vec::new();
     for (filename, wrong) in wrong {
         let error = ImportError {
@@ -52,6 +53,10 @@ pub(super) async fn write_all(
             dag::flag_import_errors(tx, &file.bundle_name, filename, named, delivered).await?;
         }
         stored.push(StoredImportError { error, is_new: !is_known });
+    }
+    if takes_out_of_service {
+        // What they wait for and update stays, as in Airflow: they come back with the events that came before.
+        dag_warning::delete_of_stale_dags(tx).await?;
     }
     Ok(stored)
 }

@@ -1,1 +1,1 @@
-SELECT name, uri FROM asset_active WHERE name IN ({in}) OR uri IN ({in})
+SELECT name, uri FROM asset_active WHERE name IN ({few}) OR uri IN ({few})

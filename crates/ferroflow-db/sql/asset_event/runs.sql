@@ -3,5 +3,5 @@ SELECT
     r.data_interval_end, r.partition_key
 FROM dagrun_asset_event l
 JOIN dag_run r ON r.id = l.dag_run_id
-WHERE l.event_id IN ({in})
+WHERE l.event_id IN ({few})
 ORDER BY r.id

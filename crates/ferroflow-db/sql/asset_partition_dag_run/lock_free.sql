@@ -1,5 +1,4 @@
 SELECT id
 FROM asset_partition_dag_run
 WHERE id IN ({in}) AND created_dag_run_id IS NULL
-ORDER BY id
 {lock_skip:asset_partition_dag_run}

@@ -9,7 +9,7 @@ FROM (
     UNION
     SELECT dag_id FROM dag_schedule_asset_uri_reference WHERE uri = ?
     UNION
-    SELECT dag_id FROM dag_schedule_asset_alias_reference WHERE alias_id IN ({in})
+    SELECT dag_id FROM dag_schedule_asset_alias_reference WHERE alias_id IN ({few})
 ) AS listener
 JOIN dag d ON d.dag_id = listener.dag_id
 LEFT JOIN dag_schedule_asset_reference r ON r.dag_id = d.dag_id AND r.asset_id = ?

@@ -1,5 +1,5 @@
 SELECT id, is_paused, completed_at, max_active_runs
 FROM backfill
-WHERE id IN ({in})
+WHERE id IN ({few})
 ORDER BY id
 {lock_skip:backfill}

@@ -1,6 +1,6 @@
 SELECT id, data, bundle_name
 FROM callback
-WHERE type = 'dag_processor' AND bundle_name IN ({in})
+WHERE type = 'dag_processor' AND bundle_name IN ({few})
 ORDER BY priority_weight DESC, created_at, id
 LIMIT ?
 {lock_skip:callback}

@@ -4,6 +4,6 @@ SELECT
     timetable_periodic, allowed_run_types, bundle_name, bundle_version, next_dagrun, next_dagrun_data_interval_start,
     next_dagrun_data_interval_end, next_dagrun_partition_key, next_dagrun_partition_date, next_dagrun_create_after
 FROM dag
-WHERE dag_id IN ({in})
+WHERE dag_id IN ({few})
 ORDER BY dag_id
 {lock_skip:dag}

@@ -1,1 +1,1 @@
-SELECT id FROM dag_priority_parsing_request WHERE bundle_name IN ({in}) LIMIT 1
+SELECT id FROM dag_priority_parsing_request WHERE bundle_name IN ({few}) LIMIT 1

@@ -1,4 +1,4 @@
 SELECT id, name, reference, {name:interval}, callback_def
 FROM deadline_alert
-WHERE id IN ({in})
+WHERE id IN ({few})
 ORDER BY id

@@ -1,2 +1,3 @@
 UPDATE job SET state = 'failed'
-WHERE id = ? AND job_type = 'SchedulerJob' AND state = 'running' AND latest_heartbeat < ?
+WHERE id = ? AND job_type IN ('SchedulerJob', 'DagTestJob') AND state = 'running'
+    AND (latest_heartbeat IS NULL OR latest_heartbeat < ? OR latest_heartbeat > ?)

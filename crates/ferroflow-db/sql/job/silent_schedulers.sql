@@ -1,4 +1,5 @@
 SELECT id, hostname, latest_heartbeat
 FROM job
-WHERE job_type = 'SchedulerJob' AND state = 'running' AND latest_heartbeat < ?
+WHERE job_type IN ('SchedulerJob', 'DagTestJob') AND state = 'running'
+    AND (latest_heartbeat IS NULL OR latest_heartbeat < ? OR latest_heartbeat > ?)
 ORDER BY id

@@ -1,12 +1,16 @@
--- Whose scheduler was forgotten is an orphan too: of Airflow's join on `job`, this is the outer one.
+-- Whose scheduler was forgotten is an orphan too: of Airflow's join on `job`, this is the outer one. `dags test` and
+-- `tasks test` look after their own as schedulers do, by a job of another type.
 SELECT
     ti.id, ti.dag_id, ti.run_id, ti.task_id, ti.map_index, ti.state, ti.try_number, ti.hostname, ti.pid, ti.executor,
-    ti.queued_by_job_id, dr.state AS run_state, j.id AS job_id, j.state AS job_state
+    ti.start_date, ti.last_heartbeat_at,
+    ti.queued_by_job_id, dr.state AS run_state, j.id AS job_id,
+    CASE WHEN j.job_type IN ('SchedulerJob', 'DagTestJob') THEN j.state END AS job_state
 FROM task_instance ti
 JOIN dag_run dr ON dr.dag_id = ti.dag_id AND dr.run_id = ti.run_id
 LEFT JOIN job j ON j.id = ti.queued_by_job_id
 WHERE ti.state IN ('queued', 'running', 'restarting') AND ti.queued_by_job_id IS NOT NULL
-    AND dr.state = 'running' AND (j.state IS NULL OR j.state <> 'running')
+    AND dr.state = 'running' AND (j.state IS NULL OR j.state <> 'running' OR j.job_type IS NULL
+        OR j.job_type NOT IN ('SchedulerJob', 'DagTestJob'))
     AND ti.id > ?
 ORDER BY ti.id
 LIMIT ?

@@ -8,14 +8,17 @@ mod mysql;
 mod postgres;
 mod promptness;
 mod sqlite;
+mod trust;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::pool::PoolOptions;
 
 pub use error::ConnectError;
+pub(crate) use trust::Trust;
 
 use crate::db::{ConfiguredSchema, Db, Pool};
 use crate::dialect::Dialect;
@@ -110,17 +113,22 @@ fn no_answer_within<T>(limit: Duration) -> Result<T, sqlx::Error> {
 /// More than any server grants: what "no limit" means.
 const NO_LIMIT: u32 = 10_000;
 
-fn pool_options<DB: sqlx::Database>(options: &Options) -> PoolOptions<DB> {
+fn pool_options<DB: sqlx::Database>(options: &Options, trust: &Trust) -> PoolOptions<DB> {
     let limit = match (options.pool_size, u32::try_from(options.max_overflow)) {
         (0, _) | (_, Err(_)) => NO_LIMIT,
         (size, Ok(overflow)) => size.saturating_add(overflow),
     };
     let lifetime = if options.pool_enabled { options.recycle } else { Some(Duration::ZERO) };
+    let trust = trust.clone();
     PoolOptions::new()
         .max_connections(limit)
         .max_lifetime(lifetime)
         .acquire_timeout(FREE_CONNECTION)
         .test_before_acquire(options.pre_ping)
+        .before_acquire(move |_, connection| {
+            let is_used = trust.reaches(connection.age);
+            Box::pin(async move { Ok(is_used) })
+        })
 }
 
 /// What the three kinds of connection have in common.
@@ -129,6 +137,7 @@ fn assemble(
     dialect: Dialect,
     server: String,
     schema: Option<ConfiguredSchema>,
+    trust: Trust,
     options: &Options,
 ) -> Db {
     Db {
@@ -137,8 +146,11 @@ fn assemble(
         max_attempts: options.max_attempts.max(1),
         keep_prepared: options.statement_cache > 0,
         schema,
+        trust,
         server,
         messenger: Messenger::new(),
+        unreadable: Arc::default(),
+        lock_patience: None,
     }
 }
 

@@ -5,8 +5,8 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Row as _};
 
 use super::promptness::be_prompt;
 use super::{
-    ConnectError, FIRST_ANSWER, Options, assemble, file, mode, no_answer_within, pool_options, unreachable,
-    warn_of_unused, words,
+    ConnectError, FIRST_ANSWER, Options, Trust, assemble, file, mode, no_answer_within, pool_options,
+    unreachable, warn_of_unused, words,
 };
 use crate::db::{Db, Pool};
 use crate::dialect::Dialect;
@@ -38,17 +38,20 @@ pub(super) async fn connect(url: &DatabaseUrl, options: &Options) -> Result<Db, 
     let connect_options = connect_options(url, options)?;
     let (dialect, server) = first_answer(&connect_options).await?;
     let port = connect_options.get_port();
-    let pool = pool_options::<sqlx::MySql>(options).after_connect(move |connection, _| {
+    let trust = Trust::default();
+    let pool = pool_options::<sqlx::MySql>(options, &trust).after_connect(move |connection, _| {
         be_prompt(port);
         Box::pin(async move {
             // The official components ask for the same: with REPEATABLE READ a transaction that waited for a
             // lock would still see what was there before.
             connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
+            // Instead of 50 s: what others hold for longer is tried again by whoever needs it.
+            connection.execute("SET SESSION innodb_lock_wait_timeout = 3").await?;
             Ok(())
         })
     });
     let pool = Pool::MySql(pool.connect_lazy_with(connect_options));
-    Ok(assemble(pool, dialect, server, None, options))
+    Ok(assemble(pool, dialect, server, None, trust, options))
 }
 
 fn connect_options(url: &DatabaseUrl, options: &Options) -> Result<MySqlConnectOptions, ConnectError> {

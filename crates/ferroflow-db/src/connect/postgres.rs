@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
 use super::promptness::be_prompt;
 use super::{
-    ConnectError, FIRST_ANSWER, Options, assemble, file, mode, no_answer_within, number, pool_options,
+    ConnectError, FIRST_ANSWER, Options, Trust, assemble, file, mode, no_answer_within, number, pool_options,
     unreachable, warn_of_unused, words,
 };
 use crate::db::{ConfiguredSchema, Db, Pool};
@@ -43,13 +43,14 @@ pub(super) async fn connect(url: &DatabaseUrl, options: &Options) -> Result<Db, 
     let connect_options = connect_options(url, options)?;
     let (server, default_path) = first_answer(&connect_options, url).await?;
     let port = connect_options.get_port();
-    let pool = pool_options::<sqlx::Postgres>(options).after_connect(move |_, _| {
+    let trust = Trust::default();
+    let pool = pool_options::<sqlx::Postgres>(options, &trust).after_connect(move |_, _| {
         be_prompt(port);
         Box::pin(async { Ok(()) })
     });
     let pool = Pool::Postgres(pool.connect_lazy_with(connect_options));
     let schema = options.schema.clone().map(|name| ConfiguredSchema { name, default_path });
-    Ok(assemble(pool, Dialect::Postgres, server, schema, options))
+    Ok(assemble(pool, Dialect::Postgres, server, schema, trust, options))
 }
 
 fn connect_options(url: &DatabaseUrl, options: &Options) -> Result<PgConnectOptions, ConnectError> {

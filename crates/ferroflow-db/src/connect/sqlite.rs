@@ -1,6 +1,8 @@
 //! SQLite: one file, one writer.
 
+use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,7 +10,7 @@ use sqlx::error::DatabaseError;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
-use super::{ConnectError, IfMissing, Options, assemble, pool_options, warn_of_unused, words};
+use super::{ConnectError, IfMissing, Options, Trust, assemble, pool_options, warn_of_unused, words};
 use crate::db::{Db, Pool};
 use crate::dialect::Dialect;
 use crate::url::DatabaseUrl;
@@ -26,8 +28,9 @@ pub(super) async fn connect(
     check_file(&path, if_missing)?;
     let connect_options = connect_options(&path, options).create_if_missing(if_missing == IfMissing::Create);
     let server = first_look(&path, &connect_options).await?;
-    let pool = Pool::Sqlite(pool_options(options).connect_lazy_with(connect_options));
-    Ok(assemble(pool, Dialect::Sqlite, server, None, options))
+    let trust = Trust::default();
+    let pool = Pool::Sqlite(pool_options(options, &trust).connect_lazy_with(connect_options));
+    Ok(assemble(pool, Dialect::Sqlite, server, None, trust, options))
 }
 
 /// Connections keep the file's journal mode: it is made WAL when the tables are created, and stays so. A file
@@ -63,12 +66,11 @@ fn check_file(path: &Path, if_missing: IfMissing) -> Result<(), ConnectError> {
             if if_missing == IfMissing::Refuse {
                 return Err(ConnectError::SqliteMissing(path.to_owned()));
             }
-            let folder = path.parent().unwrap_or(Path::new("/"));
-            return std::fs::create_dir_all(folder).map_err(unusable);
+            return create(path).map_err(unusable);
         }
         Err(error) => return Err(unusable(error)),
     }
-    match std::fs::OpenOptions::new().read(true).write(true).open(path) {
+    match OpenOptions::new().read(true).write(true).open(path) {
         Ok(_) => Ok(()),
         Err(error)
             if matches!(
@@ -79,6 +81,17 @@ fn check_file(path: &Path, if_missing: IfMissing) -> Result<(), ConnectError> {
             Err(ConnectError::SqliteReadOnly(path.to_owned()))
         }
         Err(error) => Err(unusable(error)),
+    }
+}
+
+/// Makes an empty file, which is an empty database, for nobody else to read: secrets come into it. SQLite gives the files
+/// that it puts beside it the same mode.
+fn create(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        // Somebody else was quicker.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map(drop),
     }
 }
 

@@ -61,7 +61,8 @@ pub struct Found {
 /// The DAGs whose next run is due and that may have one, as far as their rows tell.
 pub async fn due(tx: &mut Tx, now: Timestamp) -> Result<Found, Error> {
     let mut found = Found::default();
-    found.add(&tx.fetch_all(sql!("dag/due"), binds![now]).await?)?;
+    let rows = tx.fetch_all(sql!("dag/due"), binds![now]).await?;
+    found.add(tx, &rows)?;
     Ok(found)
 }
 
@@ -69,7 +70,8 @@ pub async fn due(tx: &mut Tx, now: Timestamp) -> Result<Found, Error> {
 pub async fn find(tx: &mut Tx, dag_ids: &[&str]) -> Result<Found, Error> {
     let mut found = Found::default();
     for ids in dag_ids.chunks(BATCH) {
-        found.add(&tx.fetch_all(sql!("dag/facts"), vec![ids.iter().copied().collect()]).await?)?;
+        let rows = tx.fetch_all(sql!("dag/facts"), vec![ids.iter().copied().collect()]).await?;
+        found.add(tx, &rows)?;
     }
     Ok(found)
 }
@@ -78,7 +80,8 @@ pub async fn find(tx: &mut Tx, dag_ids: &[&str]) -> Result<Found, Error> {
 /// lock while they make runs, and DAG processors while they store a DAG.
 pub async fn lock_free(tx: &mut Tx, dag_ids: &[&str]) -> Result<Found, Error> {
     let mut found = Found::default();
-    found.add(&tx.fetch_all(sql!("dag/lock_free"), vec![dag_ids.iter().copied().collect()]).await?)?;
+    let rows = tx.fetch_all(sql!("dag/lock_free"), vec![dag_ids.iter().copied().collect()]).await?;
+    found.add(tx, &rows)?;
     Ok(found)
 }
 
@@ -115,16 +118,21 @@ pub async fn recount_active(tx: &mut Tx, dag_id: &str) -> Result<(), Error> {
 pub async fn next_due(tx: &mut Tx, after: Timestamp) -> Result<Option<Timestamp>, Error> {
     let made = tx.fetch_optional(sql!("dag/next_due"), binds![after]).await?;
     let started = tx.fetch_optional(sql!("dag_run/next_startable"), binds![after]).await?;
-    let times = made.iter().chain(&started).map(|row| row.get("due")).collect::<Result<Vec<_>, Error>>()?;
-    Ok(times.into_iter().min())
+    let rows: Vec<Row> = made.into_iter().chain(started).collect();
+    Ok(tx.readable(&rows, |row| row.get("due"))?.into_iter().min())
 }
 
 impl Found {
-    fn add(&mut self, rows: &[Row]) -> Result<(), Error> {
+    fn add(&mut self, tx: &Tx, rows: &[Row]) -> Result<(), Error> {
         for row in rows {
             match facts(row) {
                 Ok(dag) => self.dags.push(dag),
-                Err(problem) => self.unreadable.push((row.get("dag_id")?, problem)),
+                Err(Error::Column(bad)) => {
+                    tx.unreadable().note(&bad);
+                    let dag_id = tx.or_note(row.get("dag_id"))?;
+                    self.unreadable.extend(dag_id.map(|dag_id| (dag_id, Error::Column(bad))));
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(())

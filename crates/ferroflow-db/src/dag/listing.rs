@@ -50,7 +50,7 @@ pub async fn find_many(tx: &mut Tx, dag_ids: &[&str]) -> Result<HashMap<String, 
     let mut found = HashMap::with_capacity(dag_ids.len());
     for ids in dag_ids.chunks(crate::asset::BATCH) {
         let rows = tx.fetch_all(sql!("dag/find_many"), vec![ids.iter().copied().collect()]).await?;
-        found.extend(rows.iter().filter_map(|row| dag(row).ok()).map(|dag| (dag.dag_id.clone(), dag)));
+        found.extend(tx.readable(&rows, dag)?.into_iter().map(|dag| (dag.dag_id.clone(), dag)));
     }
     Ok(found)
 }

@@ -23,12 +23,14 @@ pub struct FoundDag {
 
 /// Every DAG that is not stale.
 pub async fn active(tx: &mut Tx) -> Result<Vec<FoundDag>, Error> {
-    tx.fetch_all(sql!("dag/active"), binds![false]).await?.iter().map(found_dag).collect()
+    let rows = tx.fetch_all(sql!("dag/active"), binds![false]).await?;
+    tx.readable(&rows, found_dag)
 }
 
 /// Every DAG of a bundle that is not stale.
 pub async fn active_of_bundle(tx: &mut Tx, bundle: &str) -> Result<Vec<FoundDag>, Error> {
-    tx.fetch_all(sql!("dag/active_of_bundle"), binds![bundle, false]).await?.iter().map(found_dag).collect()
+    let rows = tx.fetch_all(sql!("dag/active_of_bundle"), binds![bundle, false]).await?;
+    tx.readable(&rows, found_dag)
 }
 
 /// Marks a DAG stale, unless it was found anew since it was read. False if it was.

@@ -80,6 +80,11 @@ impl Fernet {
         Ok(Self { keys })
     }
 
+    /// A new key, as `[core] fernet_key` takes it.
+    pub fn make_key() -> String {
+        BASE64.encode(rand::random::<[u8; 32]>())
+    }
+
     /// What to store for `plain`.
     pub fn encrypt(&self, plain: &str, now: Timestamp) -> Stored {
         match self.keys.first() {

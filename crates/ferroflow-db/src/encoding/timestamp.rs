@@ -18,6 +18,12 @@ pub(crate) fn from_chrono(time: DateTime<Utc>) -> Result<Timestamp, jiff::Error>
     Timestamp::from_microsecond(time.timestamp_micros())
 }
 
+/// From microseconds since the year 2000, as PostgreSQL sends them. Its infinities are the ends of their range.
+pub(crate) fn from_postgres(since_2000: i64) -> Result<Timestamp, jiff::Error> {
+    const YEAR_2000: i64 = 946_684_800_000_000;
+    Timestamp::from_microsecond(since_2000.saturating_add(YEAR_2000))
+}
+
 pub(crate) fn to_sqlite_text(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%S%.6f").to_string()
 }
@@ -33,6 +39,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn times_of_postgres_are_read_and_infinity_is_none() {
+        assert_eq!(from_postgres(0).unwrap(), "2000-01-01T00:00:00Z".parse().unwrap());
+        assert_eq!(from_postgres(-1).unwrap(), "1999-12-31T23:59:59.999999Z".parse().unwrap());
+        assert!(from_postgres(i64::MAX).is_err() && from_postgres(i64::MIN).is_err());
+    }
 
     #[test]
     fn sqlite_text_always_has_six_digits() {

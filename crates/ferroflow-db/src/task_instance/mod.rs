@@ -185,7 +185,7 @@ pub async fn find(tx: &mut Tx, id: Uuid) -> Result<Option<TaskInstance>, Error> 
 /// The task instances whose current tries have these ids, in any order.
 pub async fn find_all(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<TaskInstance>, Error> {
     let rows = tx.fetch_all(sql!("task_instance/some_by_id"), vec![ids.iter().copied().collect()]).await?;
-    rows.iter().map(task_instance).collect()
+    tx.readable(&rows, task_instance)
 }
 
 /// The id of the current try of a task instance.

@@ -9,6 +9,7 @@ use super::{TaskInstance, TaskInstanceKey};
 use crate::bind::{Bind, binds};
 use crate::clearing;
 use crate::error::Error;
+use crate::page::Page;
 use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
@@ -28,6 +29,8 @@ pub struct HandedOut {
     pub hostname: Option<String>,
     /// Its process.
     pub pid: Option<i32>,
+    /// When that was last known to be its process.
+    pub last_seen: Option<Timestamp>,
     /// The executor that its task asks for.
     pub executor: Option<String>,
     /// The scheduler that queued it.
@@ -37,9 +40,9 @@ pub struct HandedOut {
 }
 
 /// Task instances whose scheduler does not run, by id and after one, as many as asked for.
-pub async fn find(tx: &mut Tx, after: Uuid, limit: u32) -> Result<Vec<HandedOut>, Error> {
+pub async fn find(tx: &mut Tx, after: Uuid, limit: u32) -> Result<Page<HandedOut, Uuid>, Error> {
     let rows = tx.fetch_all(sql!("task_instance/orphaned"), binds![after, i64::from(limit)]).await?;
-    rows.iter().map(handed_out).collect()
+    tx.page(&rows, limit.into(), handed_out)
 }
 
 /// Locks those of these that are still handed out and that nobody else has locked, and reads them again.
@@ -51,7 +54,9 @@ pub async fn lock(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<HandedOut>, Error> {
         return Ok(Vec::new());
     }
     let rows = tx.fetch_all(sql!("task_instance/orphaned_some"), vec![locked.into_iter().collect()]).await?;
-    rows.iter().map(handed_out).collect()
+    let mut found = tx.readable(&rows, handed_out)?;
+    found.sort_unstable_by_key(|one| one.id);
+    Ok(found)
 }
 
 /// Puts one under the care of another scheduler. False if it has left its state, or has another scheduler already.
@@ -85,7 +90,8 @@ fn handed_out(row: &Row) -> Result<HandedOut, Error> {
     let queued_by = match (queued_by_job_id, job_id) {
         (None, _) => QueuedBy::Nobody,
         (Some(_), None) => QueuedBy::Deleted,
-        (Some(_), Some(_)) => QueuedBy::Job(row.parsed("job_state")?),
+        // A state that nobody knows is not that of one that runs.
+        (Some(_), Some(_)) => QueuedBy::Job(row.parsed("job_state").unwrap_or_default()),
     };
     let state: TaskState = row.get_parsed("state")?;
     Ok(HandedOut {
@@ -95,6 +101,7 @@ fn handed_out(row: &Row) -> Result<HandedOut, Error> {
         try_number: row.get("try_number")?,
         hostname: row.optional("hostname")?,
         pid: row.optional("pid")?,
+        last_seen: row.optional("start_date")?.max(row.optional("last_heartbeat_at")?),
         executor: row.optional("executor")?,
         queued_by_job_id,
         row: OrphanRow { state: Some(state), run_state: row.get_parsed("run_state")?, queued_by },

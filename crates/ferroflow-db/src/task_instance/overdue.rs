@@ -10,6 +10,7 @@ use super::orphans::key;
 use crate::Json;
 use crate::bind::{Bind, binds};
 use crate::error::Error;
+use crate::page::Page;
 use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
@@ -57,10 +58,17 @@ pub struct Overdue {
     pub next_kwargs: Option<Json>,
 }
 
-/// Those of a scheduler that run and were last heard of before a time, the longest first.
-pub async fn silent(tx: &mut Tx, before: Timestamp, job_id: i64, limit: u32) -> Result<Vec<Silent>, Error> {
-    let rows = tx.fetch_all(sql!("task_instance/silent"), binds![before, job_id, i64::from(limit)]).await?;
-    rows.iter().map(read_silent).collect()
+/// Those of a scheduler that run and were last heard of before a time, by id and after one, as many as asked for.
+pub async fn silent(
+    tx: &mut Tx,
+    before: Timestamp,
+    job_id: i64,
+    after: Uuid,
+    limit: u32,
+) -> Result<Page<Silent, Uuid>, Error> {
+    let binds = binds![before, job_id, after, i64::from(limit)];
+    let rows = tx.fetch_all(sql!("task_instance/silent"), binds).await?;
+    tx.page(&rows, limit.into(), read_silent)
 }
 
 /// Locks one that runs and was last heard of before a time. False if that is not so any more, or if somebody else has it.
@@ -68,10 +76,17 @@ pub async fn lock_silent(tx: &mut Tx, id: Uuid, before: Timestamp) -> Result<boo
     Ok(tx.fetch_optional(sql!("task_instance/lock_silent"), binds![id, before]).await?.is_some())
 }
 
-/// Those of a scheduler that were queued before a time and are, the longest first.
-pub async fn stuck(tx: &mut Tx, before: Timestamp, job_id: i64, limit: u32) -> Result<Vec<Stuck>, Error> {
-    let rows = tx.fetch_all(sql!("task_instance/stuck"), binds![before, job_id, i64::from(limit)]).await?;
-    rows.iter().map(read_stuck).collect()
+/// Those of a scheduler that were queued before a time and are, by id and after one, as many as asked for.
+pub async fn stuck(
+    tx: &mut Tx,
+    before: Timestamp,
+    job_id: i64,
+    after: Uuid,
+    limit: u32,
+) -> Result<Page<Stuck, Uuid>, Error> {
+    let binds = binds![before, job_id, after, i64::from(limit)];
+    let rows = tx.fetch_all(sql!("task_instance/stuck"), binds).await?;
+    tx.page(&rows, limit.into(), read_stuck)
 }
 
 /// Locks one that a scheduler queued before a time. False if that is not so any more, or if somebody else has it.
@@ -97,16 +112,17 @@ pub async fn take_back(tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<bool, Er
     Ok(tx.execute(sql!("task_instance/take_back"), binds![now, now, id]).await? == 1)
 }
 
-/// Locks those in a state that were to wait until a time before `now`, as many as asked for.
+/// Locks those in a state that were to wait until a time before `now`, by id and after one, as many as asked for.
 pub async fn lock_waiting(
     tx: &mut Tx,
     state: TaskState,
     now: Timestamp,
+    after: Uuid,
     limit: u32,
-) -> Result<Vec<Overdue>, Error> {
-    let binds = binds![state.as_str(), now, i64::from(limit)];
+) -> Result<Page<Overdue, Uuid>, Error> {
+    let binds = binds![state.as_str(), now, after, i64::from(limit)];
     let rows = tx.fetch_all(sql!("task_instance/lock_overdue"), binds).await?;
-    rows.iter().map(overdue).collect()
+    tx.page(&rows, limit.into(), overdue)
 }
 
 /// Lets those that wait in a state go on with this. Returns how many did.

@@ -57,9 +57,9 @@ pub async fn look(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<(Uuid, Pulse)>, Error
                 Pulse::Archived
             } else {
                 Pulse::Current {
-                    state: row.optional("state")?,
-                    hostname: row.optional("hostname")?,
-                    pid: row.optional("pid")?,
+                    state: tx.or_note(row.optional("state"))?.flatten(),
+                    hostname: tx.or_note(row.optional("hostname"))?.flatten(),
+                    pid: tx.or_note(row.optional("pid"))?.flatten(),
                 }
             };
             found.push((row.get("id")?, pulse));

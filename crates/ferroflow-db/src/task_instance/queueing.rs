@@ -122,7 +122,7 @@ pub async fn at_work(tx: &mut Tx) -> Result<Vec<AtWork>, Error> {
             instances: row.get("instances")?,
         })
     };
-    rows.iter().map(at_work).collect()
+    tx.readable(&rows, at_work)
 }
 
 /// Those of some pools that are deferred.
@@ -130,13 +130,14 @@ pub async fn deferred_in_pools(tx: &mut Tx, pools: &[&str]) -> Result<Vec<Deferr
     let mut found = Vec::new();
     for pools in pools.chunks(BATCH) {
         let list = vec![pools.iter().copied().collect()];
-        for row in &tx.fetch_all(sql!("task_instance/deferred_in_pools"), list).await? {
-            found.push(DeferredInPool {
+        let rows = tx.fetch_all(sql!("task_instance/deferred_in_pools"), list).await?;
+        found.extend(tx.readable(&rows, |row| {
+            Ok(DeferredInPool {
                 pool: row.get("pool")?,
                 pool_slots: row.get("pool_slots")?,
                 instances: row.get("instances")?,
-            });
-        }
+            })
+        })?);
     }
     Ok(found)
 }
@@ -148,14 +149,15 @@ pub async fn parked_of_tasks(tx: &mut Tx, dag_ids: &[&str], task_ids: &[&str]) -
     for dags in dag_ids.chunks(BATCH) {
         for tasks in task_ids.chunks(BATCH) {
             let lists: Vec<Bind> = vec![dags.iter().copied().collect(), tasks.iter().copied().collect()];
-            for row in &tx.fetch_all(sql!("task_instance/parked_of_tasks"), lists).await? {
-                found.push(Parked {
+            let rows = tx.fetch_all(sql!("task_instance/parked_of_tasks"), lists).await?;
+            found.extend(tx.readable(&rows, |row| {
+                Ok(Parked {
                     dag_id: row.get("dag_id")?,
                     run_id: row.get("run_id")?,
                     task_id: row.get("task_id")?,
                     instances: row.get("instances")?,
-                });
-            }
+                })
+            })?);
         }
     }
     Ok(found)
@@ -166,9 +168,8 @@ pub async fn scheduled_by_id(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<Scheduled>
     let mut found = Vec::with_capacity(ids.len());
     for ids in ids.chunks(BATCH) {
         let list = vec![ids.iter().copied().collect()];
-        for row in &tx.fetch_all(sql!("task_instance/scheduled_by_id"), list).await? {
-            found.push(scheduled(row)?);
-        }
+        let rows = tx.fetch_all(sql!("task_instance/scheduled_by_id"), list).await?;
+        found.extend(tx.readable(&rows, scheduled)?);
     }
     Ok(found)
 }
@@ -178,9 +179,8 @@ pub async fn scheduled_of_runs(tx: &mut Tx, dag_run_ids: &[i64]) -> Result<Vec<S
     let mut found = Vec::new();
     for ids in dag_run_ids.chunks(BATCH) {
         let list = vec![ids.iter().copied().collect()];
-        for row in &tx.fetch_all(sql!("task_instance/scheduled_of_runs"), list).await? {
-            found.push(scheduled(row)?);
-        }
+        let rows = tx.fetch_all(sql!("task_instance/scheduled_of_runs"), list).await?;
+        found.extend(tx.readable(&rows, scheduled)?);
     }
     Ok(found)
 }
@@ -198,7 +198,7 @@ pub async fn runs_with_scheduled(tx: &mut Tx) -> Result<Vec<RunWithScheduled>, E
             team_name: row.optional("team_name")?,
         })
     };
-    rows.iter().map(run).collect()
+    tx.readable(&rows, run)
 }
 
 /// The rows of these, in any state and any order. They stay as they are until the transaction ends; those that another
@@ -207,9 +207,8 @@ pub async fn lock(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<TaskInstance>, Error>
     let mut found = Vec::with_capacity(ids.len());
     for ids in ids.chunks(BATCH) {
         let list = vec![ids.iter().copied().collect()];
-        for row in &tx.fetch_all(sql!("task_instance/lock_by_id"), list).await? {
-            found.push(task_instance(row)?);
-        }
+        let rows = tx.fetch_all(sql!("task_instance/lock_by_id"), list).await?;
+        found.extend(tx.readable(&rows, task_instance)?);
     }
     Ok(found)
 }

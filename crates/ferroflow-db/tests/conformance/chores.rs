@@ -27,6 +27,7 @@ use crate::{Gate, NOW, add_running_runs, on_every_database};
 on_every_database!(
     a_scheduler_that_was_heard_of_is_not_given_up,
     orphans_are_told_with_the_state_of_their_scheduler,
+    what_dags_test_runs_is_an_orphan_when_that_has_ended,
     an_orphan_that_moved_on_is_left_alone,
     notes_count_from_when_a_try_last_ran,
     what_waits_is_shown_to_one_of_two,
@@ -43,12 +44,12 @@ async fn a_scheduler_that_was_heard_of_is_not_given_up(server: Server) {
                 let id = add_job(tx, "SchedulerJob", NOW - 1.minute()).await?;
                 add_job(tx, "TriggererJob", NOW - 1.minute()).await?;
                 add_job(tx, "SchedulerJob", NOW).await?;
-                let silent = scheduler_job::silent(tx, NOW - 30.seconds()).await?;
+                let silent = scheduler_job::silent(tx, NOW - 30.seconds(), NOW).await?;
                 job::heartbeat(tx, id, NOW).await?;
-                let heard_of = scheduler_job::give_up(tx, id, NOW - 30.seconds()).await?;
+                let heard_of = scheduler_job::give_up(tx, id, NOW - 30.seconds(), NOW).await?;
                 let late = NOW + 30.seconds();
-                let given_up = (heard_of, scheduler_job::give_up(tx, id, late).await?);
-                Ok((silent, given_up, scheduler_job::give_up(tx, id, late).await?))
+                let given_up = (heard_of, scheduler_job::give_up(tx, id, late, NOW).await?);
+                Ok((silent, given_up, scheduler_job::give_up(tx, id, late, NOW).await?))
             }
             .scope_boxed()
         })
@@ -78,7 +79,7 @@ async fn orphans_are_told_with_the_state_of_their_scheduler(server: Server) {
                     })
                     .await?;
                 }
-                orphans::find(tx, Uuid::nil(), 10).await
+                Ok(orphans::find(tx, Uuid::nil(), 10).await?.found)
             }
             .scope_boxed()
         })
@@ -89,7 +90,38 @@ async fn orphans_are_told_with_the_state_of_their_scheduler(server: Server) {
     assert_eq!(told, [("b", QueuedBy::Job(Some(JobState::Success))), ("c", QueuedBy::Deleted)]);
     let last = found.last().unwrap().id;
     let none = db.read(|tx| async move { orphans::find(tx, last, 10).await }.scope_boxed()).await.unwrap();
-    assert_eq!(none, []);
+    assert_eq!((none.found, none.next), (vec![], None));
+}
+
+async fn what_dags_test_runs_is_an_orphan_when_that_has_ended(server: Server) {
+    let (_database, db) = connected(server).await;
+    add_running_runs(&db, 1).await;
+    let done = db.transact(|tx| {
+        async move {
+            let lives = add_job(tx, "DagTestJob", NOW).await?;
+            let ended = add_job(tx, "DagTestJob", NOW).await?;
+            job::finish(tx, ended, JobState::Failed, NOW).await?;
+            let other = add_job(tx, "TriggererJob", NOW).await?;
+            let mut ids = Vec::new();
+            for (task, job_id) in [("a", lives), ("b", ended), ("c", other)] {
+                let instance = add(tx, task, |instance| {
+                    instance.state = Some(TaskState::Running);
+                    instance.queued_by_job_id = Some(job_id);
+                });
+                ids.push(instance.await?.id);
+            }
+            Ok((orphans::find(tx, Uuid::nil(), 10).await?.found, orphans::lock(tx, &ids).await?))
+        }
+        .scope_boxed()
+    });
+    let (found, locked) = done.await.unwrap();
+    let mut found: Vec<_> = found.iter().map(|one| one.key.task_id.as_str()).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["b", "c"]);
+    let mut locked: Vec<_> = locked.iter().map(|one| (one.key.task_id.as_str(), one.row.queued_by)).collect();
+    locked.sort_by_key(|(task, _)| *task);
+    let of = |task, state| (task, QueuedBy::Job(state));
+    assert_eq!(locked, [of("a", Some(JobState::Running)), of("b", Some(JobState::Failed)), of("c", None)]);
 }
 
 async fn an_orphan_that_moved_on_is_left_alone(server: Server) {
@@ -173,7 +205,7 @@ async fn what_waits_is_shown_to_one_of_two(server: Server) {
         let gate = gate.as_deref();
         let shown = db.transact(|tx| {
             async move {
-                let shown = overdue::lock_waiting(tx, TaskState::Deferred, NOW, 10).await?;
+                let shown = overdue::lock_waiting(tx, TaskState::Deferred, NOW, Uuid::nil(), 10).await?.found;
                 if let Some(gate) = gate {
                     gate.pass().await;
                 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod attending;
+mod bad_rows;
 mod chores;
 mod dag_processing;
 mod locks;

@@ -4,6 +4,7 @@ use ferroflow_db::ScopedFutureExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use ferroflow_db::testing::limit_sqlite_size;
 use ferroflow_db::{Db, Error, Options, dag};
 use ferroflow_testkit::rows::a_dag;
 use ferroflow_testkit::{Server, TestDb};
@@ -139,6 +140,25 @@ async fn set(db: &Db, key: &str, value: &str) -> Result<(), Error> {
 
 async fn get(db: &Db, key: &str) -> Option<String> {
     db.transact(|tx| async move { get_variable(tx, key).await }.scope_boxed()).await.unwrap()
+}
+
+/// SQLite undoes a transaction by itself then, of which the driver knows nothing.
+#[tokio::test]
+async fn a_full_disk_leaves_no_connection_that_begins_nothing_any_more() {
+    let database = TestDb::migrated(Server::Sqlite).await;
+    let options = Options { max_attempts: 1, pool_size: 1, max_overflow: 0, ..database.options() };
+    let db = Db::connect(&options).await.unwrap();
+    limit_sqlite_size(&db, true).await.unwrap();
+    let long = "x".repeat(1 << 20);
+    let error = set(&db, "key", &long).await.unwrap_err();
+    assert!(error.is_transient(), "{error}");
+    limit_sqlite_size(&db, false).await.unwrap();
+    // That it cannot be used may be noticed only when it is to be used again.
+    if let Err(error) = set(&db, "key", &long).await {
+        assert!(error.is_transient(), "{error}");
+        set(&db, "key", &long).await.unwrap();
+    }
+    assert_eq!(get(&db, "key").await, Some(long));
 }
 
 /// Whether it was done is not known, so it is not done again.

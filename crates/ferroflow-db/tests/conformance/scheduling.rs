@@ -288,7 +288,7 @@ async fn of_nothing_nothing_is_found(server: Server) {
             assert_eq!(asset_trigger::waits_since(tx, "x").await?, None);
             let window = EventWindow { after: None, belated_after: None, up_to: NOW };
             assert_eq!(asset_trigger::consume(tx, 1, "x", window).await?, 0);
-            assert!(pending_partition::page(tx, 0, 10).await?.is_empty());
+            assert!(pending_partition::page(tx, 0, 10).await?.found.is_empty());
             assert!(pending_partition::arrived(tx, &[1]).await?.is_empty());
             assert!(pending_partition::lock_free(tx, &[1]).await?.is_empty());
             assert_eq!(pending_partition::give_run(tx, 1, 1, NOW).await?, 0);

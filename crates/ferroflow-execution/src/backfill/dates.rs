@@ -1,5 +1,7 @@
 //! The dates of a stretch, as a timetable tells them.
 
+use std::collections::HashMap;
+
 use ferroflow_model::backfill::{Stretch, in_order, last_date};
 use ferroflow_model::state::RunType;
 use ferroflow_model::timetable::{RunInfo, backfill_run_id};
@@ -9,7 +11,7 @@ use jiff::Timestamp;
 use crate::trigger::{Known, no_python, serialized_timetable, value_error};
 use crate::{Refusal, RunMaking};
 
-/// More are not made at once: all of them go into one transaction.
+/// More are not made at once: all dates are noted in one transaction.
 const MOST_RUNS: usize = 100_000;
 
 /// What a timetable is, as far as it matters here.
@@ -34,8 +36,26 @@ impl Dates {
 
     /// The first and the last date.
     pub(super) fn bounds(&self) -> Option<(Timestamp, Timestamp)> {
-        let dates = || self.runs.iter().filter_map(|run| self.date(run));
-        dates().min().zip(dates().max())
+        self.first_and_last(self.runs.iter())
+    }
+
+    /// The same, of those at some places.
+    pub(super) fn bounds_of(&self, places: &[usize]) -> Option<(Timestamp, Timestamp)> {
+        self.first_and_last(places.iter().map(|place| &self.runs[*place]))
+    }
+
+    fn first_and_last<'a>(
+        &self,
+        runs: impl Iterator<Item = &'a RunInfo> + Clone,
+    ) -> Option<(Timestamp, Timestamp)> {
+        let dates = runs.filter_map(|run| self.date(run));
+        dates.clone().min().zip(dates.max())
+    }
+
+    /// The place of each date, by what is noted of it.
+    pub(super) fn places(&self) -> HashMap<(Option<Timestamp>, Option<&str>), usize> {
+        let places = self.runs.iter().enumerate();
+        places.map(|(place, run)| ((run.logical_date(), run.partition_key.as_deref()), place)).collect()
     }
 }
 

@@ -1,9 +1,13 @@
 //! Runs for a stretch of the past.
 //!
-//! A backfill is made in one transaction, with all of its runs: one that is interrupted leaves nothing behind.
+//! A backfill is made in steps of bounded size. The first has its row, all of its dates and some runs; the others decide
+//! dates that are undecided until none is left (`ferroflow_db::backfill_making`). One that is interrupted is completed by a
+//! scheduler, or by whoever asks for another one.
 
 mod dates;
+mod go_on;
 mod make;
+mod step;
 
 use std::collections::HashMap;
 
@@ -20,6 +24,7 @@ use crate::trigger::{Known, value_error};
 use crate::{Refusal, RunMaking, check_params};
 
 use dates::Dates;
+pub use go_on::{abandoned_before, finish};
 pub use make::{MadeBackfill, create};
 
 /// A backfill that somebody asks for.
@@ -45,7 +50,7 @@ pub async fn preview(db: &Db, making: &RunMaking, asked: &AskedBackfill) -> Resu
     let known = known(db, &asked.dag_id).await?;
     let now = clock::now();
     let dates = checked_dates(making, &known, asked, now).await?;
-    let there = there(db, &asked.dag_id, &dates).await?;
+    let there = dates.there(db, &asked.dag_id, dates.bounds()).await?;
     let is_run = |run: &RunInfo| !matches!(dates.fate(&there, run, asked), Fate::Skipped(_));
     Ok(dates.runs.iter().filter(|run| is_run(run)).cloned().collect())
 }
@@ -83,17 +88,23 @@ async fn checked_dates(
     making.dates(known, kind, &asked.stretch, now).await
 }
 
-/// The runs that stand for these dates, by date.
-async fn there(db: &Db, dag_id: &str, dates: &Dates) -> Result<HashMap<Timestamp, RunThere>, Refusal> {
-    let Some(bounds) = dates.bounds() else { return Ok(HashMap::new()) };
-    let are_partitions = dates.are_partitions;
-    let read = db.read(|tx| {
-        async move { backfill_creation::runs_between(tx, dag_id, bounds, are_partitions).await }.scope_boxed()
-    });
-    Ok(read.await?)
-}
-
 impl Dates {
+    /// The runs that stand for dates between two, by date.
+    async fn there(
+        &self,
+        db: &Db,
+        dag_id: &str,
+        bounds: Option<(Timestamp, Timestamp)>,
+    ) -> Result<HashMap<Timestamp, RunThere>, Refusal> {
+        let Some(bounds) = bounds else { return Ok(HashMap::new()) };
+        let are_partitions = self.are_partitions;
+        let read = db.read(|tx| {
+            async move { backfill_creation::runs_between(tx, dag_id, bounds, are_partitions).await }
+                .scope_boxed()
+        });
+        Ok(read.await?)
+    }
+
     /// What becomes of a date.
     fn fate(&self, there: &HashMap<Timestamp, RunThere>, run: &RunInfo, asked: &AskedBackfill) -> Fate {
         let state = self.date(run).and_then(|date| there.get(&date)).map(|run| run.state);

@@ -32,7 +32,7 @@ pub struct PlannedDeadlines {
 struct Planned {
     alert_id: Uuid,
     reference: DeadlineReference,
-    interval: SignedDuration,
+    interval: DeadlineInterval,
     callback: DeadlineCallback,
 }
 
@@ -48,8 +48,7 @@ pub struct OfRun<'a> {
     pub logical_date: Option<Timestamp>,
 }
 
-/// What some versions of DAGs ask for. Variables are looked up here, which a transaction may not wait for: they may come
-/// from a secrets backend.
+/// What some versions of DAGs ask for.
 pub async fn plan_deadlines(
     service: &Service,
     versions: &[Uuid],
@@ -61,7 +60,7 @@ pub async fn plan_deadlines(
     let alerts = service.db.read(|tx| async move { new_deadline::alerts(tx, versions).await }.scope_boxed());
     for alert in alerts.await? {
         let deadlines = planned.entry(alert.dag_version_id).or_default();
-        match read(service, &alert).await {
+        match read(&alert) {
             Ok(deadline) => deadlines.deadlines.push(deadline),
             Err(problem) => deadlines.problems.push(format!("deadline {}: {problem}", alert.id)),
         }
@@ -70,9 +69,29 @@ pub async fn plan_deadlines(
 }
 
 impl PlannedDeadlines {
-    /// Whether a class of somebody's own has a say.
-    pub fn needs_python(&self) -> bool {
-        self.deadlines.iter().any(|planned| matches!(planned.reference, DeadlineReference::Custom { .. }))
+    /// Whether a class of somebody's own has a say, or a variable, which a secrets backend may have: a transaction may wait
+    /// for neither.
+    pub fn needs_asking(&self) -> bool {
+        self.deadlines.iter().any(|planned| {
+            matches!(planned.reference, DeadlineReference::Custom { .. })
+                || matches!(planned.interval, DeadlineInterval::Variable(_))
+        })
+    }
+
+    /// Looks up the variables that say how much time there is. One that is missing costs its deadline only.
+    pub async fn look_up(&mut self, service: &Service) {
+        for mut planned in std::mem::take(&mut self.deadlines) {
+            if let DeadlineInterval::Variable(key) = &planned.interval {
+                match seconds(service, key).await {
+                    Ok(interval) => planned.interval = DeadlineInterval::Fixed(interval),
+                    Err(problem) => {
+                        self.problems.push(format!("deadline {}: {problem}", planned.alert_id));
+                        continue;
+                    }
+                }
+            }
+            self.deadlines.push(planned);
+        }
     }
 
     /// Asks classes of somebody's own from when the time is counted for a run. One that fails costs its deadline only.
@@ -103,6 +122,10 @@ impl PlannedDeadlines {
         let mut problems = self.problems.clone();
         let mut number = 0;
         for planned in &self.deadlines {
+            let DeadlineInterval::Fixed(interval) = planned.interval else {
+                problems.push(format!("deadline {}: its variable was not looked up", planned.alert_id));
+                continue;
+            };
             let past = match planned.reference {
                 DeadlineReference::AverageRuntime { max_runs, .. } => {
                     new_deadline::past_durations(tx, run.dag_id, max_runs).await?
@@ -110,7 +133,7 @@ impl PlannedDeadlines {
                 _ => Vec::new(),
             };
             let facts = RunFacts { logical_date: run.logical_date, queued_at: now, past: &past };
-            match deadline(&planned.reference, planned.interval, &facts) {
+            match deadline(&planned.reference, interval, &facts) {
                 Ok(at) => match row(run, &planned.callback, now) {
                     Ok(callback) => {
                         callback::insert(tx, &callback).await?;
@@ -126,21 +149,18 @@ impl PlannedDeadlines {
     }
 }
 
-async fn read(service: &Service, alert: &Alert) -> Result<Planned, String> {
+fn read(alert: &Alert) -> Result<Planned, String> {
     let read = DeadlineAlert::of_columns(&alert.reference, &alert.interval, &alert.callback)
         .and_then(|read| Ok((read.callback()?, read)));
     let (callback, read) = read.map_err(|problems| problems.to_string())?;
-    let interval = match read.interval {
-        DeadlineInterval::Fixed(interval) => interval,
-        DeadlineInterval::Variable(key) => {
-            let value = service.variable(&key).await.map_err(|refusal| refusal.to_string())?;
-            let value = value.ok_or_else(|| format!("there is no variable {key:?}"))?;
-            let seconds =
-                value.trim().parse().map_err(|_| format!("variable {key:?} is no number of seconds"))?;
-            SignedDuration::from_secs(seconds)
-        }
-    };
-    Ok(Planned { alert_id: alert.id, reference: read.reference, interval, callback })
+    Ok(Planned { alert_id: alert.id, reference: read.reference, interval: read.interval, callback })
+}
+
+async fn seconds(service: &Service, key: &str) -> Result<SignedDuration, String> {
+    let value = service.variable(key).await.map_err(|refusal| refusal.to_string())?;
+    let value = value.ok_or_else(|| format!("there is no variable {key:?}"))?;
+    let seconds = value.trim().parse().map_err(|_| format!("variable {key:?} is no number of seconds"))?;
+    Ok(SignedDuration::from_secs(seconds))
 }
 
 /// As Airflow writes it, in this order.

@@ -124,9 +124,21 @@ impl PlannedRun {
         self
     }
 
+    /// The same, from this time on.
+    #[must_use]
+    pub fn at(mut self, run_after: Timestamp) -> Self {
+        self.row.run_after = run_after;
+        self
+    }
+
     /// Its name.
     pub fn run_id(&self) -> &str {
         &self.row.run_id
+    }
+
+    /// How many task instances it has.
+    pub fn instances(&self) -> usize {
+        self.instances.len()
     }
 
     /// Whether Python has a say about any of its task instances.
@@ -193,7 +205,10 @@ pub async fn create_many(
     runs: Vec<PlannedRun>,
     now: Timestamp,
 ) -> Result<Vec<CreatedRun>, ferroflow_db::Error> {
-    let (rows, instances): (Vec<_>, Vec<_>) = runs.into_iter().map(|run| (run.row, run.instances)).unzip();
+    let (rows, mut instances): (Vec<_>, Vec<_>) =
+        runs.into_iter().map(|run| (run.row, run.instances)).unzip();
+    // They may have been planned before Python was asked about them.
+    instances.iter_mut().flatten().for_each(|instance| instance.updated_at = Some(now));
     let ids = dag_run_creation::insert_many(tx, &rows, now).await?;
     task_instance::insert_many(tx, &instances.concat()).await?;
     let made = rows.into_iter().zip(&instances).map(|(row, instances)| {

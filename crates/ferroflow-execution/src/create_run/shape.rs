@@ -92,7 +92,9 @@ fn question(about: &About<'_>, asked: &[&mut TaskInstance], there: &[(Uuid, i32)
         let key = &instance.key;
         (key.task_id.clone(), key.map_index, instance.state.map(TaskState::as_str))
     });
+    let classes = asked.iter().filter_map(|instance| own_rule(about.dag, &instance.key.task_id));
     Question {
+        classes: classes.map(str::to_owned).collect(),
         version: about.version.to_string(),
         occasion: about.occasion,
         dag_id: about.dag.dag_id.to_string(),

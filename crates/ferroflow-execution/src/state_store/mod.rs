@@ -4,6 +4,7 @@ mod asset;
 mod task;
 
 use ferroflow_db::Json;
+use ferroflow_model::standard_json;
 use rmpv::Value;
 
 use crate::value::{NotFinite, body, to_json};
@@ -20,7 +21,8 @@ fn kept(kind: &str, value: &Value) -> Result<Json, Refusal> {
 
 /// What is kept, as it is.
 fn stored(what: impl FnOnce() -> String, text: &str) -> Result<Value, Refusal> {
-    serde_json::from_str(text).map_err(|error| Refusal::Stored { what: what(), source: error.into() })
+    serde_json::from_str(&standard_json(text))
+        .map_err(|error| Refusal::Stored { what: what(), source: error.into() })
 }
 
 fn ok() -> Answer {

@@ -9,6 +9,7 @@ mod heartbeat;
 pub mod model;
 mod outlets;
 mod plain;
+mod reports;
 mod run;
 mod silent;
 mod state;
@@ -16,5 +17,6 @@ mod waiting;
 
 pub use fields::SkippedTask;
 pub use given_up::FailedStuck;
+pub use reports::{Reports, Told};
 pub use state::StateSet;
 pub use waiting::answer_event;

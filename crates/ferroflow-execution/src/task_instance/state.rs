@@ -50,18 +50,41 @@ const REASON_LENGTH: usize = 500;
 impl Service {
     /// A running task instance tells what became of it. Telling the same again is no error.
     pub async fn set_state(&self, id: Uuid, update: &StateUpdate) -> Result<StateSet, Refusal> {
+        self.set_state_if(id, update, None).await
+    }
+
+    /// The same, told by a process on a host. If the instance runs again by now, in another process, it is refused.
+    pub async fn set_state_of_process(
+        &self,
+        id: Uuid,
+        update: &StateUpdate,
+        process: (&str, i32),
+    ) -> Result<StateSet, Refusal> {
+        self.set_state_if(id, update, Some(process)).await
+    }
+
+    async fn set_state_if(
+        &self,
+        id: Uuid,
+        update: &StateUpdate,
+        process: Option<(&str, i32)>,
+    ) -> Result<StateSet, Refusal> {
         let mappings = &Mappings::default();
         let told = until_done("task_instance/finish", || {
             Box::pin(async move {
                 let now = clock::now();
-                match self.db.transact(|tx| self.tell(tx, id, update, mappings, now).scope_boxed()).await {
+                match self
+                    .db
+                    .transact(|tx| self.tell(tx, (id, process), update, mappings, now).scope_boxed())
+                    .await
+                {
                     Err(Error::Unasked(_)) => {
                         mappings.ask(self.timetables.as_deref()).await;
                         Ok(Attempt::Raced)
                     }
                     Err(error) if error.is_about_data() => Err(rejected(&error)),
                     // What cannot be written at all is a failure, as in Airflow: nobody could ever tell it.
-                    Err(error @ (Error::Query { .. } | Error::Column { .. })) if !error.is_transient() => {
+                    Err(error @ (Error::Query { .. } | Error::Column { .. })) if !error.may_pass() => {
                         tracing::error!(%id, %error, "what became of a task instance cannot be written; it fails");
                         Ok(self.db.transact(|tx| self.fail_instead(tx, id, now).scope_boxed()).await?)
                     }
@@ -79,7 +102,7 @@ impl Service {
     async fn tell(
         &self,
         tx: &mut Tx,
-        id: Uuid,
+        (id, process): (Uuid, Option<(&str, i32)>),
         update: &StateUpdate,
         mappings: &Mappings,
         now: Timestamp,
@@ -88,9 +111,8 @@ impl Service {
         if facts.state == Some(update.state()) {
             return Ok(Attempt::Done(StateSet::AlreadyThere.into()));
         }
-        if facts.state != Some(TaskState::Running) {
-            let message = "TI was not in the running state so it cannot be updated";
-            return Ok(Attempt::Refused(invalid_state(message, facts.state)));
+        if let Some(refusal) = why_not(&facts, process) {
+            return Ok(Attempt::Refused(refusal));
         }
         let team_name = facts.team_name.as_deref().filter(|_| self.rules.multi_team);
         let mut asset_updates = 0;
@@ -183,6 +205,20 @@ impl StateUpdate {
             Self::Restarting => TaskState::Restarting,
         }
     }
+}
+
+/// Why a state is not taken: the instance does not run, or runs in another process than the one that tells.
+fn why_not(facts: &Facts, process: Option<(&str, i32)>) -> Option<Refusal> {
+    let is_elsewhere =
+        process.is_some_and(|(host, pid)| facts.hostname.as_deref() != Some(host) || facts.pid != Some(pid));
+    let message = if facts.state != Some(TaskState::Running) {
+        "TI was not in the running state so it cannot be updated"
+    } else if is_elsewhere {
+        "TI is already running elsewhere"
+    } else {
+        return None;
+    };
+    Some(invalid_state(message, facts.state))
 }
 
 async fn end(

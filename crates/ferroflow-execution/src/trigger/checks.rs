@@ -25,9 +25,8 @@ pub(crate) fn may_run(dag_id: &str, row: Option<dag::Dag>) -> Result<dag::Dag, R
 /// Whether the DAG takes runs of this type, which are called so.
 pub(super) fn run_type(row: &dag::Dag, run_type: RunType, called: &str) -> Result<(), Refusal> {
     let Some(allowed) = &row.allowed_run_types else { return Ok(()) };
-    let allowed: Vec<String> = serde_json::from_str(allowed.text()).map_err(|error| Refusal::Stored {
-        what: format!("allowed_run_types of DAG {:?}", row.dag_id),
-        source: error.into(),
+    let allowed: Vec<String> = serde_json::from_str(&allowed.standard_text()).map_err(|error| {
+        Refusal::Stored { what: format!("allowed_run_types of DAG {:?}", row.dag_id), source: error.into() }
     })?;
     if allowed.iter().any(|word| word == run_type.as_str()) {
         return Ok(());

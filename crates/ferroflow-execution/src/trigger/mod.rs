@@ -25,9 +25,9 @@ use crate::create_run::{
     self, CreatedRun, DagVersionRef, NewRun, OfRun, PlannedDeadlines, PlannedRun, plan_deadlines,
 };
 use crate::message::TriggerDagRun;
-use crate::task::TaskRequests;
+use crate::task::{LIMIT, TaskRequests};
 use crate::value::{NotFinite, body, error_response, to_json};
-use crate::{Answer, Refusal, Service, read};
+use crate::{Answer, Patience, Refusal, Service, read};
 
 pub use by_person::{PersonsRun, trigger};
 pub(crate) use checks::{may_run, serialized_timetable};
@@ -127,7 +127,9 @@ impl Known {
             return Ok(PlannedDeadlines::default());
         }
         let mut planned = plan_deadlines(service, &[self.version]).await?;
-        Ok(planned.remove(&self.version).unwrap_or_default())
+        let mut planned = planned.remove(&self.version).unwrap_or_default();
+        planned.look_up(service).await;
+        Ok(planned)
     }
 }
 
@@ -280,7 +282,22 @@ impl TaskRequests {
             partition_key: None,
             note: request.note,
         };
-        match self.service.trigger_run(&self.runs, &asked, self.instance).await {
+        let mut may_be_made = false;
+        let mut patience = Patience::new(kind);
+        let made = loop {
+            match self.service.trigger_run(&self.runs, &asked, self.instance).await {
+                // A run that is there keeps one from being made; so it is the one that was made here.
+                Err(refusal) if may_be_made && refusal.status() == Some(409) => break Ok(()),
+                Err(refusal) => {
+                    may_be_made |= refusal.is_outcome_unknown();
+                    if !may_be_made || !patience.again(&refusal, LIMIT).await {
+                        break Err(refusal);
+                    }
+                }
+                Ok(()) => break Ok(()),
+            }
+        };
+        match made {
             Ok(()) => Ok(ok()),
             Err(refusal) if refusal.status() == Some(409) && is_reset => {
                 self.service.clear_run(&self.runs, &asked.dag_id, &asked.run_id).await?;

@@ -1,7 +1,7 @@
 //! A task that runs asks: beside Airflow's supervisor and API, and on every database.
 
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_execution::{RunMaking, SdkVersion, TaskRequests};
+use ferroflow_execution::{Asker, RunMaking, SdkVersion, TaskRequests};
 use ferroflow_testkit::{Airflow, Server, TestDb};
 use jiff::ToSpan as _;
 use serde_json::{Value, json};
@@ -162,6 +162,7 @@ async fn requests(database: &TestDb) -> TaskRequests {
     TaskRequests {
         service: service(database).await,
         instance: asking(),
+        asker: Asker::default(),
         sdk: SdkVersion::CURRENT,
         runs: RunMaking::new(&settings(), "me".to_owned(), None).unwrap(),
     }

@@ -7,27 +7,36 @@ use ferroflow_execution::{CallbackRequests, EXECUTION_FAILED, MaskRules, Masker,
 use ferroflow_model::state::CallbackState;
 use ferroflow_model::supervision::Exit;
 use ferroflow_python::message::{from_json, map};
-use ferroflow_python::{Child, ChildLimits, Entry, Sink, serve};
+use ferroflow_python::{Child, ChildLimits, Entry, Remains, Sink, serve};
 use ferroflow_telemetry::chain;
 use rmpv::Value;
 
 use super::CallbackWorkload;
+use crate::room::when_there_is_room;
 use crate::supervise::{GRACE, Supervision, how};
 use crate::task_log::TaskLog;
 
 impl Supervision {
-    /// Runs a callback to its end, and puts down what became of it. One that is not queued any more is left alone.
-    pub(super) async fn run_callback(&self, workload: &CallbackWorkload) {
-        if let Err(refusal) = self.try_to_run_callback(workload).await {
+    /// Runs a callback to its end, and puts down what became of it. One that is not queued any more is left alone. Answers
+    /// what is left of a process that cannot be killed.
+    pub(super) async fn run_callback(&self, workload: &CallbackWorkload) -> Option<Remains> {
+        let mut remains = None;
+        if let Err(refusal) = self.try_to_run_callback(workload, &mut remains).await {
             tracing::error!(id = %workload.id, "what became of a callback cannot be stored: {}", chain(&refusal));
         }
+        remains
     }
 
-    async fn try_to_run_callback(&self, workload: &CallbackWorkload) -> Result<(), Refusal> {
+    async fn try_to_run_callback(
+        &self,
+        workload: &CallbackWorkload,
+        remains: &mut Option<Remains>,
+    ) -> Result<(), Refusal> {
         let masker = Arc::new(Masker::new(MaskRules::of(&self.settings)));
         let log = self.logs.open(Some(&workload.log_path), None, Arc::clone(&masker));
         let sink = Arc::clone(&log) as Arc<dyn Sink>;
-        let mut child = match self.python.fork(Entry::Callback, ChildLimits::default(), &sink).await {
+        let fork = || self.python.fork(Entry::Callback, ChildLimits::default(), &sink);
+        let mut child = match when_there_is_room("a callback", fork).await {
             Ok(child) => child,
             Err(error) => return self.not_started(workload, &chain(&error)).await,
         };
@@ -37,20 +46,20 @@ impl Supervision {
             tracing::warn!(id = %workload.id, "a callback is left alone: its row is not queued any more");
             return Ok(());
         };
-        let requests = CallbackRequests(self.service.with_masker(masker));
+        let requests = CallbackRequests { service: self.service.with_masker(masker), callback: workload.id };
         let exit = self.attend(&mut child, first(workload), &requests, &log).await;
-        drop(child);
+        *remains = child.into_remains();
         last_word(&log, exit);
         self.end(&callback, exit).await
     }
 
     /// Asks for leave to run it.
     async fn begin(&self, workload: &CallbackWorkload, pid: i32) -> Result<Option<CallbackInHand>, Refusal> {
-        let mut patience = Patience::new("start", self.patience());
+        let mut patience = Patience::new("the start of a callback");
         loop {
             let process = (pid, self.host.name.clone());
             match self.service.callback_begins(workload.id, workload.job_id, process).await {
-                Err(refusal) if patience.again(&refusal).await => {}
+                Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}
                 answered => return answered,
             }
         }
@@ -78,19 +87,24 @@ impl Supervision {
         tracing::error!(id = %workload.id, reason, "a callback could not be started");
         let holder = Holder { job_id: workload.job_id, process: None };
         let queued = CallbackInHand { id: workload.id, state: CallbackState::Queued, holder };
-        self.service.callback_failed(&queued, &format!("it could not be started: {reason}")).await?;
-        Ok(())
+        self.put_down(&queued, Err(&format!("it could not be started: {reason}"))).await
     }
 
     async fn end(&self, callback: &CallbackInHand, exit: Exit) -> Result<(), Refusal> {
-        let mut patience = Patience::new("end", self.patience());
+        let end = if exit == Exit::Code(0) { Ok(()) } else { Err(EXECUTION_FAILED) };
+        self.put_down(callback, end).await
+    }
+
+    /// Puts down how it ended, as often as the database needs: nobody else knows.
+    async fn put_down(&self, callback: &CallbackInHand, end: Result<(), &str>) -> Result<(), Refusal> {
+        let mut patience = Patience::new("the end of a callback");
         loop {
-            let noted = match exit {
-                Exit::Code(0) => self.service.callback_succeeded(callback).await,
-                _ => self.service.callback_failed(callback, EXECUTION_FAILED).await,
+            let noted = match end {
+                Ok(()) => self.service.callback_succeeded(callback).await,
+                Err(reason) => self.service.callback_failed(callback, reason).await,
             };
             match noted {
-                Err(refusal) if patience.again(&refusal).await => {}
+                Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}
                 Err(refusal) => return Err(refusal),
                 Ok(_) => return Ok(()),
             }
@@ -125,6 +139,11 @@ fn last_word(log: &TaskLog, exit: Exit) {
         Exit::Signal(number) => {
             ("critical", "The callback's process was ended by a signal.", vec![("signal", number)])
         }
+        Exit::CannotBeKilled => (
+            "critical",
+            "The callback's process was killed and does not end: it waits in the kernel.",
+            vec![],
+        ),
         Exit::WithForkServer | Exit::WithTemplate => {
             ("critical", "The callback's process has ended together with Python's fork server.", vec![])
         }

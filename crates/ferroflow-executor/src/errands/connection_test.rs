@@ -3,40 +3,57 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferroflow_execution::{ConnectionTestRequests, MaskRules, Masker};
+use ferroflow_execution::{ConnectionTestRequests, MaskRules, Masker, Patience, Refusal};
 use ferroflow_python::message::map;
-use ferroflow_python::{ChildLimits, Entry, Sink, Stream, serve};
+use ferroflow_python::{ChildLimits, Entry, Remains, Sink, Stream, serve};
 use ferroflow_telemetry::chain;
 use rmpv::Value;
 
 use uuid::Uuid;
 
 use super::ConnectionTestWorkload;
+use crate::room::when_there_is_room;
 use crate::supervise::{GRACE, Supervision};
 
 /// So much longer than `[connection_test] timeout` its process may take: it ends the test itself before.
 const LEEWAY: Duration = Duration::from_secs(15);
 
 impl Supervision {
-    /// Tries a connection. What comes of it, its process tells; if it told nothing, that is put down.
-    pub(super) async fn try_connection(&self, workload: &ConnectionTestWorkload) {
-        if let Err(reason) = self.try_to_try_connection(workload).await {
+    /// Tries a connection. What comes of it, its process tells; if it told nothing, that is put down. Answers what is left
+    /// of a process that cannot be killed.
+    pub(super) async fn try_connection(&self, workload: &ConnectionTestWorkload) -> Option<Remains> {
+        let mut remains = None;
+        if let Err(reason) = self.try_to_try_connection(workload, &mut remains).await {
             tracing::warn!(id = %workload.id, connection = workload.connection_id, reason, "a connection is not tried");
             let message = format!("The connection could not be tried: {reason}.");
-            // If it has told, this is refused.
-            let noted = self.service.end_connection_test(workload.id, false, Some(&message)).await;
-            if let Err(refusal) = noted.as_ref()
-                && refusal.status() != Some(409)
-            {
-                tracing::error!(id = %workload.id, "what came of a test cannot be stored: {}", chain(refusal));
+            if let Err(refusal) = self.note_failed_test(workload.id, &message).await {
+                tracing::error!(id = %workload.id, "what came of a test cannot be stored: {}", chain(&refusal));
+            }
+        }
+        remains
+    }
+
+    async fn note_failed_test(&self, id: Uuid, message: &str) -> Result<(), Refusal> {
+        let mut patience = Patience::new("the end of a connection test");
+        loop {
+            match self.service.end_connection_test(id, false, Some(message)).await {
+                // It has told.
+                Err(refusal) if refusal.status() == Some(409) => return Ok(()),
+                Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}
+                answered => return answered,
             }
         }
     }
 
-    async fn try_to_try_connection(&self, workload: &ConnectionTestWorkload) -> Result<(), String> {
+    async fn try_to_try_connection(
+        &self,
+        workload: &ConnectionTestWorkload,
+        remains: &mut Option<Remains>,
+    ) -> Result<(), String> {
         let masker = Arc::new(Masker::new(MaskRules::of(&self.settings)));
         let sink: Arc<dyn Sink> = Arc::new(TestLog { test: workload.id, masker: Arc::clone(&masker) });
-        let forked = self.python.fork(Entry::ConnectionTest, ChildLimits::default(), &sink).await;
+        let fork = || self.python.fork(Entry::ConnectionTest, ChildLimits::default(), &sink);
+        let forked = when_there_is_room("a test of a connection", fork).await;
         let mut child = forked.map_err(|error| chain(&error))?;
         let timeout = self.settings.connection_test.timeout;
         let first = map([
@@ -53,6 +70,7 @@ impl Supervision {
             Ok(Err(error)) => Err(chain(&error)),
             Err(_) => {
                 drop(child.terminate(GRACE).await);
+                *remains = child.into_remains();
                 Err(format!("its process took longer than {} s and was ended", timeout.as_secs()))
             }
         }

@@ -103,11 +103,16 @@ impl Errands {
         state.in_hand.insert(errand.id());
         let errands = Arc::clone(self);
         state.tasks.spawn(async move {
-            let _stay = Stay { errands: &errands, id: errand.id() };
+            let stay = Stay { errands: &errands, id: errand.id() };
             let _slot = errands.slot().await;
-            match &errand {
+            let remains = match &errand {
                 Errand::Callback(callback) => errands.supervision.run_callback(callback).await,
                 Errand::ConnectionTest(test) => errands.supervision.try_connection(test).await,
+            };
+            // It is over, and nobody who ends waits for it; but a process that cannot be killed keeps its slot.
+            drop(stay);
+            if let Some(remains) = remains {
+                errands.supervision.until_gone(&remains).await;
             }
         });
     }

@@ -128,6 +128,7 @@ async fn told(progress: &mut watch::Receiver<Progress>) {
 pub(crate) fn how(exit: &Result<ChildExit, Error>) -> Exit {
     let exit = match exit {
         Ok(exit) => exit,
+        Err(Error::CannotBeKilled(_)) => return Exit::CannotBeKilled,
         Err(Error::TemplateLost) => return Exit::WithTemplate,
         Err(_) => return Exit::WithForkServer,
     };

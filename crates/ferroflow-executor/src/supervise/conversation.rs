@@ -4,17 +4,18 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ferroflow_execution::task_instance::model::StateUpdate;
-use ferroflow_execution::{Patience, Refusal, SdkVersion, Service, TaskRequests};
+use ferroflow_execution::task_instance::{Reports, Told};
+use ferroflow_execution::{Asker, TaskRequests};
 use ferroflow_model::state::TaskState;
 use ferroflow_python::frame::{self, Frame};
 use ferroflow_python::message::{get, map};
-use ferroflow_python::{Answer, Answers as _, Error, LogChannel, Sink};
+use ferroflow_python::{Answer, Answers as _, Error, LogChannel, Output, Sink};
 use ferroflow_telemetry::{chain, clock};
 use rmpv::Value;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 
-use super::{Supervision, Watcher};
+use super::Watcher;
 use crate::Workload;
 use crate::task_log::TaskLog;
 use crate::templates::Origin;
@@ -33,34 +34,35 @@ pub(super) struct Progress {
 
 /// The conversation with one task.
 pub(super) struct Conversation<'a> {
-    supervision: &'a Supervision,
     requests: TaskRequests,
-    workload: &'a Workload,
     log: &'a Arc<TaskLog>,
+    reports: &'a Reports<'a>,
     watcher: &'a dyn Watcher,
     origin: Origin,
     progress: watch::Sender<Progress>,
+    /// What the task's process prints and logs.
+    output: Output,
     /// Logs of processes that the task's process has become or started.
     more_logs: Mutex<Vec<LogChannel>>,
 }
 
 impl<'a> Conversation<'a> {
     pub(super) fn new(
-        supervision: &'a Supervision,
-        service: Service,
-        workload: &'a Workload,
+        requests: TaskRequests,
+        reports: &'a Reports<'a>,
         log: &'a Arc<TaskLog>,
         watcher: &'a dyn Watcher,
-        (origin, sdk): (Origin, SdkVersion),
+        output: Output,
+        origin: Origin,
     ) -> Self {
         Self {
-            requests: TaskRequests { service, instance: workload.ti.id, sdk, runs: supervision.runs.clone() },
-            supervision,
-            workload,
+            requests,
+            reports,
             log,
             watcher,
             origin,
             progress: watch::Sender::new(Progress::default()),
+            output,
             more_logs: Mutex::default(),
         }
     }
@@ -124,11 +126,13 @@ impl<'a> Conversation<'a> {
     async fn report(&self, kind: &str, body: Value) -> Answer {
         let update = match ferroflow_execution::read::<StateUpdate>(kind, &with_end_date(body)) {
             Ok(update) => update,
-            Err(refusal) => return refusal.told(kind, NOT_UNDERSTOOD),
+            Err(refusal) => return refusal.told(kind, NOT_UNDERSTOOD, &self.requests.asker),
         };
+        // Whoever sees the state in the row finds in the log what was said before.
+        self.catch_up_with_logs();
         self.watcher.telling(true);
         self.progress.send_modify(|progress| progress.is_delivering = true);
-        let delivered = self.deliver(&update).await;
+        let delivered = self.reports.tell(&update).await;
         self.progress.send_modify(|progress| {
             progress.is_delivering = false;
             // What is refused does not undo what was told before, by a process that was forked from it, say.
@@ -137,34 +141,23 @@ impl<'a> Conversation<'a> {
             }
         });
         match delivered {
-            Ok(()) => {
+            Ok(Told::Stored) => {
                 self.watcher.state_set(update.state());
                 Answer::Done
             }
+            // What its row says now is for others to read.
+            Ok(Told::MovedOn) => Answer::Done,
             Err(refusal) => {
                 self.watcher.telling(false);
-                refusal.told(kind, NOT_UNDERSTOOD)
+                refusal.told(kind, NOT_UNDERSTOOD, &self.requests.asker)
             }
         }
     }
 
-    async fn deliver(&self, update: &StateUpdate) -> Result<(), Refusal> {
-        let (service, id) = (&self.requests.service, self.workload.ti.id);
-        let mut may_be_done = false;
-        let mut patience = Patience::new("state", self.supervision.patience());
-        loop {
-            match service.set_state(id, update).await {
-                Ok(_) => return Ok(()),
-                // A try that is followed by another has gone into the history, with its id; one that waited may have
-                // been moved on already.
-                Err(refusal) if may_be_done && matches!(refusal.status(), Some(404 | 409)) => return Ok(()),
-                Err(refusal) => {
-                    may_be_done |= refusal.is_outcome_unknown();
-                    if !patience.again(&refusal).await {
-                        return Err(refusal);
-                    }
-                }
-            }
+    fn catch_up_with_logs(&self) {
+        self.output.catch_up();
+        for log in self.more_logs.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            log.output().catch_up();
         }
     }
 
@@ -175,6 +168,18 @@ impl<'a> Conversation<'a> {
         // The number is ours; the process learns its own from the descriptor that comes along.
         let body = map([("fds", Value::Array(vec![0.into()])), ("type", "SentFDs".into())]);
         frame::write_with_descriptor(channel, Frame { id, body, third: Value::Nil }, end.as_fd()).await
+    }
+}
+
+pub(super) fn asker(workload: &Workload) -> Asker {
+    let ti = &workload.ti;
+    Asker {
+        dag_id: Some(ti.dag_id.clone()),
+        run_id: Some(ti.run_id.clone()),
+        task_id: Some(ti.task_id.clone()),
+        map_index: Some(ti.map_index),
+        try_number: Some(ti.try_number),
+        errand: None,
     }
 }
 

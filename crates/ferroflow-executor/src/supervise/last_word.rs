@@ -1,6 +1,6 @@
 //! What the log of a task says about its end.
 
-use ferroflow_model::supervision::{Conclusion, EndOrder, Ending, Exit, conclude};
+use ferroflow_model::supervision::{Conclusion, EndOrder, EndedHow, Ending, Exit, conclude};
 
 use crate::task_log::TaskLog;
 
@@ -29,12 +29,16 @@ pub(super) fn ordered(log: &TaskLog, order: EndOrder) {
 /// How it ended, if that was no ordinary end.
 pub(super) fn write(log: &TaskLog, ending: Ending) {
     let details = match ending.exit {
-        Exit::Code(0) | Exit::WithForkServer | Exit::WithTemplate => vec![],
+        Exit::Code(0) | Exit::CannotBeKilled | Exit::WithForkServer | Exit::WithTemplate => vec![],
         Exit::Code(code) => vec![("exit_code", code.into())],
         Exit::Signal(number) => vec![("signal", number.into())],
     };
     match conclude(ending) {
         Conclusion::WithoutAWord(how) => log.say("critical", &how.to_string(), &details),
+        Conclusion::Told(_) | Conclusion::Unwanted if ending.exit == Exit::CannotBeKilled => {
+            let how = EndedHow { exit: ending.exit, ordered: None };
+            log.say("critical", &how.to_string(), &details);
+        }
         Conclusion::Told(_) if ending.ordered.is_none() && !details.is_empty() => {
             log.say("warning", "The task's process did not end well after it had told its state.", &details);
         }

@@ -12,19 +12,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_config::Settings;
-use ferroflow_execution::task_instance::model::{EnterRunning, RunContext};
+use ferroflow_execution::task_instance::Reports;
+use ferroflow_execution::task_instance::model::RunContext;
 use ferroflow_execution::{
-    BadRunIdPattern, Host, MaskRules, Masker, NoSdkVersion, Patience, Refusal, RunMaking, SdkVersion, Service,
+    BadRunIdPattern, Host, MaskRules, Masker, NoSdkVersion, RunMaking, SdkVersion, Service, TaskRequests,
 };
 use ferroflow_model::state::TaskState;
-use ferroflow_model::supervision::{Conclusion, EndOrder, Ending, conclude};
+use ferroflow_model::supervision::{EndOrder, Ending};
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
-use ferroflow_python::{Child, ForkServer, Sink};
-use ferroflow_telemetry::{chain, clock};
+use ferroflow_python::{Child, ForkServer, Remains, Sink};
+use ferroflow_telemetry::chain;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::Workload;
+use crate::room::when_there_is_room;
 use crate::task_log::{TaskLog, TaskLogs};
 use crate::templates::Templates;
 pub(crate) use attend::{GRACE, how};
@@ -39,6 +42,8 @@ pub struct Supervision {
     templates: Templates,
     pub(crate) logs: TaskLogs,
     runs: RunMaking,
+    /// When this process has little time left.
+    pub(crate) hurry: CancellationToken,
 }
 
 /// Why no task can be supervised.
@@ -78,6 +83,7 @@ impl Supervision {
             settings,
             host,
             logs,
+            hurry: CancellationToken::new(),
         })
     }
 
@@ -99,10 +105,12 @@ pub(crate) trait Watcher: Send + Sync {
 }
 
 /// A task instance that is not running any more.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) enum Supervised {
     /// Its process has ended, and its row tells what became of it.
     Ended,
+    /// The same, but its process cannot be killed, and has its slot until it is gone.
+    GivenUp(Remains),
     /// It was not started: why.
     NotStarted(String),
 }
@@ -121,14 +129,17 @@ impl Supervision {
         let sink: Arc<dyn Sink> = Arc::clone(&log) as Arc<dyn Sink>;
         // A process comes from where its file is imported first, which may take long.
         let forked = tokio::select! {
-            forked = self.templates.fork(&self.python, workload, &sink) => forked.map_err(|error| chain(&error)),
+            forked = when_there_is_room("a task", || self.templates.fork(&self.python, workload, &sink)) => {
+                forked.map_err(|error| chain(&error))
+            }
             _ = order.wait_for(Option::is_some) => Err("it was told to end before it had begun".to_owned()),
         };
         let (mut child, origin) = match forked {
             Ok(forked) => forked,
             Err(reason) => return Supervised::NotStarted(reason),
         };
-        let (sdk, context) = match self.start(workload, &child).await {
+        let reports = self.reports(workload, child.pid());
+        let (sdk, context) = match self.start(&reports, &child).await {
             Ok(started) => started,
             Err(reason) => {
                 // It has not been told yet what to run.
@@ -137,91 +148,57 @@ impl Supervision {
             }
         };
         watcher.started(child.pid());
-        let conversation = Conversation::new(self, service, workload, &log, watcher, (origin, sdk));
+        let (asker, runs) = (conversation::asker(workload), self.runs.clone());
+        let requests = TaskRequests { service, instance: workload.ti.id, asker, sdk, runs };
+        let conversation = Conversation::new(requests, &reports, &log, watcher, child.output(), origin);
         let startup = startup::details(workload, &context, sdk);
         let ending = attend::attend(&mut child, &conversation, startup, order, self.overtime()).await;
-        drop(child);
-        self.settle(workload, ending, &log, watcher).await;
-        Supervised::Ended
+        let remains = child.into_remains();
+        settle(&reports, ending, &log, watcher).await;
+        remains.map_or(Supervised::Ended, Supervised::GivenUp)
     }
 
-    /// Has no process wait for a task from now on.
-    pub(crate) fn make_no_spares(&self) {
+    /// Has no process wait for a task from now on, and nobody for one that cannot be killed.
+    pub(crate) fn close(&self) {
         self.templates.close();
     }
 
-    /// Asks for leave to run in this process.
-    async fn start(&self, workload: &Workload, child: &Child) -> Result<(SdkVersion, RunContext), String> {
-        let sdk = child.sdk_version().parse().map_err(|unknown: NoSdkVersion| unknown.to_string())?;
-        let context = self.enter_running(workload, child.pid()).await.map_err(|refusal| chain(&refusal))?;
-        Ok((sdk, context))
-    }
-
-    /// Nothing of the task has run yet, so it may be asked as often as the database needs.
-    async fn enter_running(&self, workload: &Workload, pid: i32) -> Result<RunContext, Refusal> {
-        let request = EnterRunning {
-            hostname: self.host.name.clone(),
-            unixname: self.host.user.clone(),
-            pid,
-            start_date: clock::now(),
-        };
-        let mut patience = Patience::new("start", self.patience());
-        loop {
-            match self.service.run(workload.ti.id, &request).await {
-                Err(refusal) if patience.again(&refusal).await => {}
-                answered => return answered,
-            }
+    /// Waits until a process is gone that cannot be killed, unless the executor stops.
+    pub(crate) async fn until_gone(&self, remains: &Remains) {
+        tokio::select! {
+            () = remains.gone() => {}
+            () = self.templates.closed() => {}
         }
     }
 
-    /// Puts down what became of it.
-    async fn settle(&self, workload: &Workload, ending: Ending, log: &TaskLog, watcher: &dyn Watcher) {
-        last_word::write(log, ending);
-        let id = workload.ti.id;
-        let mut patience = Patience::new("end", self.patience());
-        let told = loop {
-            match self.put_down(workload, ending).await {
-                Err(refusal) if patience.again(&refusal).await => {}
-                answered => break answered,
-            }
-        };
-        match told {
-            Ok(Some(state)) => watcher.state_set(state),
-            Ok(None) => {}
-            // Its heartbeat is missing from now on; whoever looks for such tasks finds it.
-            Err(refusal) => {
-                tracing::error!(%id, "what became of a task cannot be stored: {}", chain(&refusal));
-            }
-        }
-    }
-
-    /// Puts down what its process has not told. Answers the state that its row has with that.
-    async fn put_down(&self, workload: &Workload, ending: Ending) -> Result<Option<TaskState>, Refusal> {
+    fn reports<'a>(&'a self, workload: &Workload, pid: i32) -> Reports<'a> {
         let (id, try_number, key) = (workload.ti.id, workload.ti.try_number, workload.ti.key());
-        match conclude(ending) {
-            Conclusion::Told(_) => Ok(None),
-            Conclusion::Unwanted => self.service.ended_unwanted(&key, try_number).await.map(|()| None),
-            Conclusion::WithoutAWord(how) => {
-                match self.service.ended_without_a_word(id, try_number, &how.to_string()).await {
-                    Ok(outcome) => Ok(outcome.new_state().flatten()),
-                    // It was cleared, and ended before that was noticed.
-                    Err(refusal) if refusal.status() == Some(404) => {
-                        self.service.ended_unwanted(&key, try_number).await.map(|()| None)
-                    }
-                    Err(refusal) => Err(refusal),
-                }
-            }
-        }
+        Reports { service: &self.service, id, key, try_number, host: &self.host, pid, hurry: &self.hurry }
     }
 
-    /// How long the database may be away before a task is given up: by then others take it for dead.
-    pub(crate) fn patience(&self) -> Duration {
-        self.settings.scheduler.task_instance_heartbeat_timeout
+    /// Asks for leave to run in this process.
+    async fn start(&self, reports: &Reports<'_>, child: &Child) -> Result<(SdkVersion, RunContext), String> {
+        let sdk = child.sdk_version().parse().map_err(|unknown: NoSdkVersion| unknown.to_string())?;
+        let context = reports.begin().await.map_err(|refusal| chain(&refusal))?;
+        Ok((sdk, context))
     }
 
     /// How long callbacks and listeners may take once the state is told.
     fn overtime(&self) -> Duration {
         self.settings.core.task_success_overtime
+    }
+}
+
+/// Puts down what became of it.
+async fn settle(reports: &Reports<'_>, ending: Ending, log: &TaskLog, watcher: &dyn Watcher) {
+    last_word::write(log, ending);
+    match reports.end(ending).await {
+        Ok(Some(state)) => watcher.state_set(state),
+        Ok(None) => {}
+        // Its heartbeat is missing from now on; whoever looks for such tasks finds it.
+        Err(refusal) => {
+            tracing::error!(id = %reports.id, "what became of a task cannot be stored: {}", chain(&refusal));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The first message to a task's process: what to run.
 
-use ferroflow_execution::SdkVersion;
 use ferroflow_execution::task_instance::model::RunContext;
+use ferroflow_execution::{SdkVersion, native_times};
 use ferroflow_python::message::from_json;
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
@@ -9,6 +9,17 @@ use rmpv::Value;
 use serde::Serialize;
 
 use crate::{Bundle, Workload, WorkloadInstance};
+
+/// The fields of a run that are times.
+const TIMES_OF_A_RUN: [&str; 7] = [
+    "logical_date",
+    "data_interval_start",
+    "data_interval_end",
+    "run_after",
+    "start_date",
+    "end_date",
+    "partition_date",
+];
 
 /// Airflow's `StartupDetails`.
 #[derive(Serialize)]
@@ -37,7 +48,16 @@ pub(super) fn details(workload: &Workload, context: &RunContext, sdk: SdkVersion
     };
     // By way of JSON: msgpack's own serializer would write structures as lists.
     let mut message = serde_json::to_value(&details).map_or(Value::Nil, from_json);
-    if let Some(run) = at_mut(&mut message, "ti_context").and_then(|context| at_mut(context, "dag_run")) {
+    native_times(&mut message, &["start_date"]);
+    let Some(context) = at_mut(&mut message, "ti_context") else { return message };
+    native_times(context, &["start_date"]);
+    if let Some(run) = at_mut(context, "dag_run") {
+        native_times(run, &TIMES_OF_A_RUN);
+        if let Some(Value::Array(events)) = at_mut(run, "consumed_asset_events") {
+            for event in events {
+                native_times(event, &["timestamp"]);
+            }
+        }
         sdk.narrow_run(run);
     }
     message

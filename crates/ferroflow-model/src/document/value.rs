@@ -1,5 +1,6 @@
 //! JSON that borrows its text.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
@@ -10,6 +11,7 @@ use serde::{Deserializer, Serialize, Serializer};
 
 use super::reader::{Problem, Problems, Step, place_of};
 use crate::Json;
+use crate::json::standard_json;
 
 /// How many values a document may hold. A DAG of 10,000 tasks has about 300,000 of them; at this limit parsing
 /// takes some 600 MB.
@@ -94,6 +96,10 @@ pub(crate) fn with_arena<T>(work: impl FnOnce(&Bump) -> T) -> T {
 /// Parses a text. What cannot be parsed is one problem, with the place and the line and column.
 pub(crate) fn parse<'t>(text: &'t str, arena: &'t Bump) -> Result<Value<'t>, Problems> {
     let parsing = Parsing::new(arena);
+    let text = match standard_json(text) {
+        Cow::Borrowed(text) => text,
+        Cow::Owned(replaced) => arena.alloc_str(&replaced),
+    };
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let parsed = ValueSeed(&parsing).deserialize(&mut deserializer).and_then(|value| {
         deserializer.end()?;
@@ -330,9 +336,15 @@ mod tests {
 
     #[test]
     fn what_is_not_json_is_refused() {
-        assert_eq!(problem(r#"{"x": NaN}"#), "x: expected value at line 1 column 7");
-        assert_eq!(problem(r#"{"x": Infinity}"#), "x: expected value at line 1 column 7");
+        assert_eq!(problem(r#"{"x": nan}"#), "x: expected ident at line 1 column 8");
         assert_eq!(problem(r#"{"x": "\ud800"}"#), "x: unexpected end of hex escape at line 1 column 14");
+    }
+
+    #[test]
+    fn the_words_of_python_alone_are_null() {
+        let arena = Bump::new();
+        let value = parse(r#"{"x": NaN, "y": [-Infinity, "NaN"]}"#, &arena).unwrap();
+        assert_eq!(value.to_json().text(), r#"{"x": null, "y": [null, "NaN"]}"#);
     }
 
     #[test]

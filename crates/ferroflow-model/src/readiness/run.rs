@@ -108,15 +108,13 @@ impl Run {
 
     /// The instances, by task in the order in which they are looked at, and by map index.
     pub fn instances(&self) -> impl Iterator<Item = Instance> {
-        self.plan.in_order().iter().flat_map(|task| {
-            let cells = self.tasks[task.position()].instances.as_slice().iter();
-            cells.map(|cell| Instance {
-                task: *task,
-                map_index: cell.map_index,
-                state: cell.state,
-                due: cell.due,
-            })
-        })
+        self.plan.in_order().iter().flat_map(|task| self.instances_of(*task))
+    }
+
+    /// The instances of a task, by map index.
+    pub fn instances_of(&self, task: TaskIndex) -> impl Iterator<Item = Instance> {
+        let cells = self.tasks[task.position()].instances.as_slice().iter();
+        cells.map(move |cell| Instance { task, map_index: cell.map_index, state: cell.state, due: cell.due })
     }
 
     /// The time that the run is about.

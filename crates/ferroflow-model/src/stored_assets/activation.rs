@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::used::AssetKey;
+use crate::python_literal;
 
 /// An asset that something refers to and that is not in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +53,9 @@ pub fn activation<'a>(waiting: &[WaitingAsset<'a>], in_use: &[AssetKey<'a>]) -> 
 
 fn conflict(asset: &WaitingAsset<'_>, what: &str, other: &str) -> String {
     let ((name, uri), group) = (asset.key, asset.group);
+    let other = python_literal(other);
     format!(
-        "Asset(name={name:?}, uri={uri:?}, group={group:?}) cannot be used: its {what} belongs to the asset {other:?}"
+        "Cannot activate asset Asset(name=\"{name}\", uri=\"{uri}\", group=\"{group}\"); {what} is already associated to {other}"
     )
 }
 
@@ -79,7 +81,7 @@ mod tests {
         assert_eq!(made.activated, [("a", "s3://a"), ("d", "s3://d")]);
         assert_eq!(made.warnings.keys().copied().collect::<Vec<_>>(), ["one", "two"]);
         assert_eq!(made.warnings["one"].lines().count(), 2);
-        assert!(made.warnings["two"].ends_with("its name belongs to the asset \"s3://a\""));
+        assert!(made.warnings["two"].ends_with("name is already associated to 's3://a'"));
     }
 
     #[test]
@@ -88,7 +90,7 @@ mod tests {
         let waiting = [WaitingAsset { key: ("b", "s3://a"), group: "asset", dags: &one }];
         let made = activation(&waiting, &[("a", "s3://a")]);
         assert_eq!(made.activated, []);
-        assert!(made.warnings["one"].contains("its uri belongs to the asset \"a\""), "{:?}", made.warnings);
+        assert!(made.warnings["one"].contains("uri is already associated to 'a'"), "{:?}", made.warnings);
     }
 
     #[test]

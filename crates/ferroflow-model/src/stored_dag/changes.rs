@@ -24,7 +24,7 @@ struct Search {
 
 impl Search {
     fn compare(&mut self, old: &Node<'_>, new: &Node<'_>, path: String, steps: usize) {
-        if self.found.len() >= self.limit || old == new {
+        if self.found.len() >= self.limit || is_same(old, new) {
             return;
         }
         match (inside(old), inside(new)) {
@@ -48,6 +48,24 @@ impl Search {
             let place = format!("{path}{step}");
             self.compare(old, new, place.trim_start_matches('.').to_owned(), steps + 1);
         }
+    }
+}
+
+/// Whether two values mean the same. A database may have put the keys of objects into another order, and written numbers
+/// in another way.
+fn is_same(old: &Node<'_>, new: &Node<'_>) -> bool {
+    match (old, new) {
+        (Node::Word(one), Node::Word(other)) => {
+            one == other || one.parse::<f64>().is_ok_and(|number| other.parse() == Ok(number))
+        }
+        (Node::List(one), Node::List(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+        }
+        (Node::Object(one), Node::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, one)| new.get(key).is_some_and(|other| is_same(one, other)))
+        }
+        (one, other) => one == other,
     }
 }
 
@@ -107,6 +125,15 @@ mod tests {
         let old = json!({"dag": {"same": [1], "gone": 1, "list": [1, 2], "fileloc": "/a"}, "__version": 3});
         let new = json!({"dag": {"same": [1], "came": 2, "list": [2, 1], "fileloc": "/b"}, "__version": 3});
         assert_eq!(paths(old, new), ["dag.came", "dag.list", "dag.gone"]);
+    }
+
+    #[test]
+    fn what_a_database_has_written_in_another_way_is_the_same() {
+        let old =
+            r#"{"dag": {"list": [{"a": 1, "b": {"c": 1e-05, "d": 1e16}}], "x": {"k": 1, "l": 2.0}, "y": 1}}"#;
+        let new = r#"{"dag": {"y": 2, "x": {"l": 2.0, "k": 1}, "list": [{"b": {"d": 10000000000000000, "c": 0.00001}, "a": 1}]}}"#;
+        let json = |text: &str| Json::from_text(text.to_owned()).unwrap();
+        assert_eq!(changed_paths(&json(old), &json(new), 5), ["dag.y"]);
     }
 
     #[test]

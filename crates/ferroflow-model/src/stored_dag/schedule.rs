@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::json::{InvalidJson, Json};
+use crate::json::{InvalidJson, Json, standard_json};
 use crate::timetable::{DataInterval, RunInfo, Timetable};
 
 /// What the `dag` table says about a timetable.
@@ -95,7 +95,8 @@ pub fn timetable_document(document: &str) -> Result<Json, InvalidJson> {
         #[serde(borrow)]
         timetable: &'d RawValue,
     }
-    let document: Document<'_> = serde_json::from_str(document).map_err(InvalidJson)?;
+    let text = standard_json(document);
+    let document: Document<'_> = serde_json::from_str(&text).map_err(InvalidJson)?;
     Json::from_text(document.dag.timetable.get().to_owned())
 }
 

@@ -25,6 +25,8 @@ pub struct DagSituation<'a> {
     pub active: &'a [ActiveRun],
     /// What makes its runs.
     pub schedule: Schedule,
+    /// Who is asked before a run is made, if that is Python of somebody's own.
+    pub user_code: Option<String>,
     /// The schedulers.
     pub schedulers: &'a [Component],
 }
@@ -92,7 +94,13 @@ pub fn of_dag(dag: &DagSituation<'_>, now: Timestamp) -> Vec<Reason> {
     };
     reasons.extend(at_max_active_runs(dag));
     if reasons.is_empty() {
-        reasons.push(Reason::new(Kind::Next, "its next run is due, and made next").since(Some(due)));
+        let text = match &dag.user_code {
+            None => "its next run is due, and made next".to_owned(),
+            Some(who) => format!(
+                "its next run is due, and made once Python has answered ({who}); the scheduler's log says if it fails"
+            ),
+        };
+        reasons.push(Reason::new(Kind::Next, text).since(Some(due)));
     }
     reasons
 }

@@ -97,8 +97,8 @@ fn kind(refusal: &Refusal) -> Kind {
     match refusal {
         Refusal::DagUnknown { .. } => Kind::NoDefinition,
         Refusal::DagPaused { .. } => Kind::Paused,
-        Refusal::PoolMissing { .. }
-        | Refusal::PoolOfAnotherTeam { .. }
+        Refusal::PoolMissing { .. } => Kind::NoPool,
+        Refusal::PoolOfAnotherTeam { .. }
         | Refusal::PoolFull { .. }
         | Refusal::LargerThanPool { .. }
         | Refusal::TooFewSlots { .. }

@@ -54,6 +54,8 @@ pub enum Kind {
     ImportError,
     /// What is stored of the DAG is missing or cannot be read.
     NoDefinition,
+    /// A row that matters cannot be read.
+    UnreadableRow,
     /// Nothing but a person or another DAG asks for runs.
     NoSchedule,
     /// It is too early.
@@ -68,10 +70,16 @@ pub enum Kind {
     Next,
     /// The run does not run.
     RunNotRunning,
+    /// Another transaction has locked the row of the run.
+    Locked,
+    /// The database does not take what follows in the run.
+    Refused,
     /// What it depends on is not as it has to be.
     Dependencies,
     /// The next try, or the next look, is not due.
     Delay,
+    /// There is no such pool.
+    NoPool,
     /// The pool has no room.
     Pool,
     /// `max_active_tasks` is reached.
@@ -103,6 +111,7 @@ impl Kind {
             Self::Stale => "stale",
             Self::ImportError => "import_error",
             Self::NoDefinition => "no_definition",
+            Self::UnreadableRow => "unreadable_row",
             Self::NoSchedule => "no_schedule",
             Self::NotDue => "not_due",
             Self::Assets => "assets",
@@ -110,8 +119,11 @@ impl Kind {
             Self::Backfill => "backfill",
             Self::Next => "next",
             Self::RunNotRunning => "run_not_running",
+            Self::Locked => "locked",
+            Self::Refused => "refused",
             Self::Dependencies => "dependencies",
             Self::Delay => "delay",
+            Self::NoPool => "no_pool",
             Self::Pool => "pool",
             Self::MaxActiveTasks => "max_active_tasks",
             Self::TaskLimit => "task_limit",
@@ -128,7 +140,7 @@ impl Kind {
 
 impl Reason {
     /// A reason without holders or times.
-    pub(super) fn new(kind: Kind, text: impl Into<String>) -> Self {
+    pub fn new(kind: Kind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into(), holders: Vec::new(), since: None, until: None }
     }
 

@@ -94,8 +94,9 @@ fn is_running(run: &RunSituation<'_>) -> Reason {
         (None, Some(at)) => format!("it was looked at at {at}"),
         (None, None) => "no scheduler has looked at it yet".to_owned(),
     };
-    let unfinished = run.unfinished;
-    let text = format!("it is running, and {unfinished} of its task instances are not finished; {examined}");
+    let (unfinished, are) = (run.unfinished, if run.unfinished == 1 { "is" } else { "are" });
+    let text =
+        format!("it is running, and {unfinished} of its task instances {are} not finished; {examined}");
     Reason::new(Kind::Running, text).since(run.started_at)
 }
 

@@ -14,7 +14,7 @@ import sys
 import traceback
 from typing import TYPE_CHECKING
 
-from ferroflow_bridge import system
+from ferroflow_bridge import system, titles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -85,6 +85,7 @@ def run(entry: str, fds: list[int], *, parent: int, memory: int | None) -> None:
     """Does all that the child is for; it ends here or in `_fork_main`, and never returns."""
     with _to_the_end():
         _prepare(fds, parent=parent, memory=memory)
+        titles.waits(entry)
         _work(entry)
 
 
@@ -94,6 +95,7 @@ def run_several(fds: list[int], work: Callable[[], None], *, parent: int) -> Non
 
     with _to_the_end():
         _prepare(fds, parent=parent, memory=None)
+        titles.waits("task")
         _look_again_for_folders()
         _replaced.extend((sys.stdin, sys.stdout, sys.stderr))
         standard_error, sys.__stderr__ = sys.__stderr__, _StandardError()

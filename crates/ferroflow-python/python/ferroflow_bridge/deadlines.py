@@ -19,9 +19,11 @@ def base(reference: dict[str, Any], version: str, run: dict[str, Any]) -> str | 
     load_plugins()
     decoded = decode_deadline_reference(reference)
     with reading() as session:
-        # The class may look at the run, which is there for the official one. Nothing of it stays.
+        # The class may look at the run, which is there for the official one. Nothing of it stays. It is
+        # written only if the class reads anything: who writes to SQLite keeps out everybody else, and this
+        # one may hang.
         session.add(run_of(session, None, UUID(version), run))
-        session.flush()
+        session.autoflush = True
         found = decoded.evaluate_with(
             session=session, interval=datetime.timedelta(0), dag_id=run["dag_id"], run_id=run["run_id"]
         )

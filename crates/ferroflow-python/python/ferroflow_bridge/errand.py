@@ -6,7 +6,8 @@ import socket
 
 from airflow.sdk.execution_time import comms
 from pydantic import TypeAdapter
-from setproctitle import setproctitle
+
+from ferroflow_bridge import titles
 
 _ANYTHING = TypeAdapter(dict | None)
 _ERROR = TypeAdapter(comms.ErrorResponse)
@@ -31,7 +32,7 @@ def ask(requests: socket.socket, message: dict) -> dict | None:
 
 def name_process(of: str) -> None:
     """As Airflow's executor calls its workers."""
-    setproctitle(f"airflow worker -- LocalExecutor: {of}")
+    titles.set_title(f"airflow worker -- LocalExecutor: {of}")
 
 
 def _decoder(requests: socket.socket) -> comms.CommsDecoder:

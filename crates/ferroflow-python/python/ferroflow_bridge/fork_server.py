@@ -4,8 +4,10 @@ It speaks with ferroflow through one SEQPACKET socket, a JSON object per packet:
 
     -> {"fork": id, "entry": name, "memory": bytes or null}   with [channel, stdout, stderr, log] attached
     <- {"forked": id, "pid": pid, "outlives": bool}           with a pidfd attached
-    <- {"refused": id, "reason": text}
+    <- {"refused": id, "reason": text, "for_now": bool}
     -> {"signal": id, "number": number}                       to the child's process group
+    -> {"give_up": id}                                        it was killed and does not end
+    <- {"given_up": id}                                       all that it had started is killed
     <- {"exit": id, "status": wait status, "user": s, "system": s, "max_rss": bytes}
 
 A process that outlives what it was forked for, and does more of the kind, is to be signalled by that id only:
@@ -17,6 +19,7 @@ When the socket is closed, ferroflow is gone: everything that was started here i
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import selectors
@@ -26,16 +29,21 @@ import sys
 import time
 from pathlib import Path
 
-from ferroflow_bridge import child, strays, system, warm_up
+from ferroflow_bridge import child, strays, system, titles, warm_up
 
 _PACKET = 65536
+_STREAMS = 4
+
+# What the system says when it is out of something that it may have again.
+_FOR_NOW = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 
 
 def main(control: socket.socket) -> None:
     # What a terminal or a service manager says is for ferroflow, which tells us by closing the socket.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    system.name_process("ferroflow-fork")
+    titles.be_ready()
+    titles.set_title("ferroflow fork server")
     system.adopt_orphans()
     control = _off_standard_input(control)
     # Until the socket is read, nothing else tells that ferroflow is gone.
@@ -129,18 +137,23 @@ class ForkServer:
             self.fork(message, fds)
         elif "signal" in message:
             self.signal(message["signal"], message["number"])
+        elif "give_up" in message:
+            self.give_up(message["give_up"])
         return True
 
     def fork(self, message: dict, fds: list[int]) -> None:
         id_ = message["fork"]
         try:
+            if len(fds) < _STREAMS:
+                # The kernel hands over as many as there is room for.
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             parent = os.getpid()
             pid = os.fork()
             if pid == 0:
                 self.forget()
                 self.run_child(message, fds, parent)
         except OSError as error:
-            send(self.control, {"refused": id_, "reason": f"the child could not be forked: {error}"})
+            self.refuse(id_, error)
             return
         finally:
             for fd in fds:
@@ -162,9 +175,18 @@ class ForkServer:
     def has_begun(self, id_: int, pid: int, *, outlives: bool = False) -> None:
         self.ids[pid] = id_
         self.pids[id_] = pid
-        pidfd = os.pidfd_open(pid)
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError as error:
+            self.refuse(id_, error)
+            os.kill(pid, signal.SIGKILL)
+            return
         send(self.control, {"forked": id_, "pid": pid, "outlives": outlives}, [pidfd])
         os.close(pidfd)
+
+    def refuse(self, id_: int, error: OSError) -> None:
+        reason = f"the child could not be forked: {error}"
+        send(self.control, {"refused": id_, "reason": reason, "for_now": error.errno in _FOR_NOW})
 
     def forget(self) -> None:
         """In the child: what belongs to the server alone."""
@@ -181,6 +203,13 @@ class ForkServer:
         if (pid := self.pids.get(id_)) is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, number)
+
+    def give_up(self, id_: int) -> None:
+        """Kills all that a child has started which cannot be killed itself. To answer shows that we can."""
+        if (pid := self.pids.get(id_)) is not None:
+            self.signal(id_, signal.SIGKILL)
+            strays.kill_descendants(pid)
+        send(self.control, {"given_up": id_})
 
     def collect(self) -> None:
         """Waits for what has ended: first the group, while its number is still taken, then the child."""
@@ -222,7 +251,11 @@ class ForkServer:
 
         A child adopts its own orphans as long as it lives: what comes here is left over for certain.
         """
-        self.immortal = strays.kill(self.is_ours, self.immortal)
+        try:
+            self.immortal = strays.kill(self.is_ours, self.immortal)
+        except OSError as error:
+            # Out of descriptors, say; they are found with the next that ends.
+            print(f"what a process has left behind was not looked for: {error}", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         for pid in self.ids:

@@ -19,6 +19,8 @@ from importlib import import_module
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from ferroflow_bridge import titles
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
@@ -66,8 +68,19 @@ def main(channel: socket.socket) -> None:
     _be_a_server()
     requests: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(channel, requests), daemon=True).start()
+    kinds: dict[str, None] = {}
     while True:
-        channel.sendall(_frame(_answer(json.loads(requests.get()))))
+        request = json.loads(requests.get())
+        _show_kind(request["method"], kinds)
+        channel.sendall(_frame(_answer(request)))
+
+
+def _show_kind(method: str, kinds: dict[str, None]) -> None:
+    """Has `ps` show what this process is asked about."""
+    kind = method.partition(".")[0]
+    if kind not in kinds:
+        kinds[kind] = None
+        titles.set_title(f"ferroflow helper -- {', '.join(kinds)}")
 
 
 def _keep_the_channel_apart() -> None:

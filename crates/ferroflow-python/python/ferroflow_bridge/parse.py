@@ -17,7 +17,7 @@ from airflow.dag_processing import processor
 from airflow.sdk.execution_time import comms, task_runner
 from pydantic import TypeAdapter
 
-from ferroflow_bridge import native_crash
+from ferroflow_bridge import native_crash, titles
 
 _REQUEST_DECODER = TypeAdapter(processor.ToDagProcessor)
 _ERROR_DECODER = TypeAdapter(comms.ErrorResponse)
@@ -49,6 +49,7 @@ def main(channel: socket.socket) -> None:
     os.environ["_AIRFLOW_PROCESS_CONTEXT"] = "client"
     decoder = comms.CommsDecoder(socket=channel, body_decoder=_REQUEST_DECODER, err_decoder=_ERROR_DECODER)
     request = decoder._get_response()
+    titles.set_title(f"ferroflow {'callbacks' if request.callback_requests else 'parse'} -- {request.file}")
     task_runner.SUPERVISOR_COMMS = decoder
     native_crash.end_at_once()
     result = parse_file(request)

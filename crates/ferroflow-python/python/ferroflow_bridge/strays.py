@@ -14,6 +14,9 @@ from ferroflow_bridge import system
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# Of looks for what was started meanwhile.
+_MOST_LOOKS = 100
+
 # Killed processes take a moment to end, and may have started others in the meantime.
 _SECONDS = 2.0
 
@@ -40,3 +43,26 @@ def kill(is_wanted: Callable[[int], bool], immortal: set[int]) -> set[int]:
             print(f"processes could not be killed: {sorted(strays)}", file=sys.stderr, flush=True)
             return immortal | strays
         time.sleep(0.001)
+
+
+def kill_descendants(ancestor: int) -> None:
+    """Kills all that a process has started, and what these have; waits for none of them."""
+    killed: set[int] = set()
+    for _ in range(_MOST_LOOKS):
+        found = system.descendants(ancestor) - killed
+        if not found:
+            return
+        for pid in found:
+            with contextlib.suppress(OSError):
+                _kill_descendant(ancestor, pid)
+        killed |= found
+
+
+def _kill_descendant(ancestor: int, pid: int) -> None:
+    """Through a descriptor that is opened first, so that it is the descendant that is killed."""
+    process = os.pidfd_open(pid)
+    try:
+        if system.is_descendant(pid, ancestor):
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+    finally:
+        os.close(process)

@@ -29,7 +29,7 @@ from pathlib import Path
 
 from airflow.sdk.execution_time import task_runner
 
-from ferroflow_bridge import child, fork_server, hot_pages, strays, task
+from ferroflow_bridge import child, fork_server, hot_pages, strays, task, titles
 
 _PACKET = 4096
 _STREAMS = 4
@@ -77,7 +77,7 @@ class TaskServer(fork_server.ForkServer):
         return None
 
     def fork(self, message: dict, fds: list[int]) -> None:
-        while self.waiting:
+        while self.waiting and len(fds) == _STREAMS:
             # The one that was busy last has most at hand.
             pid, _ = self.waiting.popitem()
             try:
@@ -89,7 +89,13 @@ class TaskServer(fork_server.ForkServer):
                 os.close(fd)
             self.has_begun(message["fork"], pid)
             return
-        self.ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            self.ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        except OSError as error:
+            self.refuse(message["fork"], error)
+            for fd in fds:
+                os.close(fd)
+            return
         super().fork(message, fds)
         ours, theirs = self.ends
         theirs.close()
@@ -154,6 +160,7 @@ def run(orders: socket.socket, tasks: Tasks) -> None:
     for number in range(tasks.most):
         if number > 0:
             child.detach()
+            titles.waits("task")
             before, used = used, _used()
             spent = {name: used[name] - before[name] for name in ("user", "system")}
             orders.send(json.dumps({**spent, "max_rss": used["max_rss"]}).encode())

@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
-_PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 
 _MADV_HUGEPAGE = 14
@@ -36,11 +35,6 @@ def die_with_parent(signal_number: int) -> None:
 def adopt_orphans() -> None:
     """Makes this process the parent of every descendant whose own parent ends."""
     _prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1))
-
-
-def name_process(name: str) -> None:
-    """Sets the short name that `ps` and `top` show (15 characters)."""
-    _prctl(_PR_SET_NAME, ctypes.c_char_p(name.encode()[:15]))
 
 
 def be_killed_first() -> None:
@@ -94,6 +88,21 @@ def children() -> list[int]:
     except FileNotFoundError:
         return [child for child in _processes() if _parent(child) == pid]
     return [int(child) for child in listing.split()]
+
+
+def descendants(ancestor: int) -> set[int]:
+    """The processes that this one has started, and those that these have."""
+    parents = {pid: _parent(pid) for pid in _processes()}
+    found = {ancestor}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {ancestor}
+
+
+def is_descendant(pid: int, ancestor: int) -> bool:
+    while pid and pid != ancestor:
+        pid = _parent(pid) or 0
+    return pid == ancestor
 
 
 def read_at_once(path: str) -> bytes:

@@ -10,7 +10,7 @@ import socket
 
 from airflow.sdk.execution_time import comms, task_runner
 
-from ferroflow_bridge import child, hot_pages, native_crash, system
+from ferroflow_bridge import child, hot_pages, native_crash, system, titles
 
 
 def main(requests: socket.socket) -> None:
@@ -28,6 +28,7 @@ def prepare() -> None:
 def run(requests: socket.socket) -> None:
     """Runs the task that is asked for."""
     _be_ready_before_told(requests)
+    _name_task()
     task_runner.main()
 
 
@@ -71,6 +72,24 @@ def _be_ready_before_told(requests: socket.socket) -> None:
     stats.initialize = initialize_and_wait
     if _decoder.of_a_task is not None:
         task_runner.CommsDecoder = _decoder
+
+
+def _name_task() -> None:
+    """Has the title that Airflow gives the process, the id of the try, say what it is a try of."""
+    startup = task_runner.startup
+
+    @functools.wraps(startup)
+    def start(msg):
+        task_runner.startup = startup
+        titles.add_to_next(_described(msg.ti))
+        return startup(msg)
+
+    task_runner.startup = start
+
+
+def _described(ti) -> str:
+    mapped = f" map_index={ti.map_index}" if ti.map_index is not None and ti.map_index >= 0 else ""
+    return f"{ti.dag_id} {ti.task_id} {ti.run_id}{mapped} try_number={ti.try_number}"
 
 
 def _is_told(requests: socket.socket) -> bool:

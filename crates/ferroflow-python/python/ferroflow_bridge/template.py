@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from airflow.dag_processing import dagbag
 from airflow.sdk.execution_time import task_runner
 
-from ferroflow_bridge import child, fork_server, hot_pages, native_crash, successive
+from ferroflow_bridge import child, fork_server, hot_pages, native_crash, successive, titles
 
 if TYPE_CHECKING:
     import socket
@@ -39,6 +39,7 @@ _WORTH_GATHERING = 40
 
 def main(control: socket.socket) -> None:
     order = json.loads(control.recv(_PACKET))
+    titles.set_title(f"ferroflow template -- {order['bundle']}: {order['file']}")
     native_crash.end_at_once()
     try:
         folder, files = import_file(order)

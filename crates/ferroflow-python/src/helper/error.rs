@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -57,7 +58,7 @@ pub enum HelperError {
     },
     /// Several died one after the other, and the next is not started yet.
     #[error(
-        "the Python process for {purpose} ended {deaths} times in a row; the next one is started in {pause:?}"
+        "the Python process for {purpose} ended {deaths} times in a row; the next one is started at {until}"
     )]
     BackingOff {
         /// What the process is for.
@@ -65,7 +66,7 @@ pub enum HelperError {
         /// How many.
         deaths: u32,
         /// When it may be tried again.
-        pause: Duration,
+        until: Timestamp,
     },
 }
 

@@ -1,6 +1,6 @@
 //! Why user code has no answer about task instances, for the author of a DAG or the owner of a site.
 
-use std::time::Duration;
+use jiff::Timestamp;
 
 use crate::helper::HelperError;
 
@@ -35,14 +35,14 @@ pub enum InstanceRuleError {
     },
     /// They hung or crashed a short while ago.
     #[error(
-        "weight rules and task_instance_mutation_hook are asked again for DAG {dag_id} in {pause:?}, since the last \
-         time {last}"
+        "weight rules and task_instance_mutation_hook are asked again for DAG {dag_id} at {until}, since the last time \
+         {last}"
     )]
     InQuarantine {
         /// The DAG.
         dag_id: String,
         /// When they are asked again.
-        pause: Duration,
+        until: Timestamp,
         /// What happened.
         last: String,
     },

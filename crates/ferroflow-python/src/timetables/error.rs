@@ -1,11 +1,11 @@
 //! Why a custom timetable has no answer, for the author of the DAG.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use ferroflow_model::Json;
 use ferroflow_model::partition_mapper::OwnClass;
 use ferroflow_model::timetable::Timetable;
+use jiff::Timestamp;
 
 use crate::helper::HelperError;
 use crate::quarantine::LeftAlone;
@@ -40,12 +40,12 @@ pub enum TimetableError {
         problem: String,
     },
     /// It hung or crashed a short while ago.
-    #[error("the timetable {class} is asked again in {pause:?}, since the last time {last}")]
+    #[error("the timetable {class} is asked again at {until}, since the last time {last}")]
     InQuarantine {
         /// The import path of the class.
         class: String,
         /// When it is asked again.
-        pause: Duration,
+        until: Timestamp,
         /// What happened.
         last: String,
     },
@@ -63,7 +63,7 @@ impl TimetableError {
     }
 
     pub(super) fn in_quarantine(class: &str, left: LeftAlone) -> Self {
-        Self::InQuarantine { class: class.to_owned(), pause: left.pause, last: left.last }
+        Self::InQuarantine { class: class.to_owned(), until: left.until, last: left.last }
     }
 
     /// All there is to say, for an import error: what failed, why, and the last calls.
@@ -78,22 +78,24 @@ impl TimetableError {
     }
 }
 
-/// The custom class of a serialized timetable, or of the one within; of one of Airflow's own, those of its mappers.
-pub(super) fn class_of(timetable: &Json) -> String {
-    fn custom(timetable: &Timetable) -> String {
+/// The custom class of a serialized timetable, or of the one within, in words; of one of Airflow's own, those of its
+/// mappers. And their import paths.
+pub(super) fn classes_of(timetable: &Json) -> (String, BTreeSet<String>) {
+    fn custom(timetable: &Timetable) -> (String, BTreeSet<String>) {
         match timetable {
             Timetable::AssetOrTime { time, .. } => custom(time),
-            Timetable::Custom(custom) => custom.class.clone(),
+            Timetable::Custom(custom) => (custom.class.clone(), BTreeSet::from([custom.class.clone()])),
             Timetable::PartitionedAsset(partitioned) => {
-                let classes: BTreeSet<&str> = partitioned.own_classes().iter().map(OwnClass::path).collect();
-                let classes: Vec<&str> = classes.into_iter().collect();
-                format!("{} (with {})", timetable.type_name(), classes.join(", "))
+                let classes: BTreeSet<String> =
+                    partitioned.own_classes().iter().map(|class| OwnClass::path(class).to_owned()).collect();
+                let listed: Vec<&str> = classes.iter().map(String::as_str).collect();
+                (format!("{} (with {})", timetable.type_name(), listed.join(", ")), classes)
             }
-            other => other.type_name().to_owned(),
+            other => (other.type_name().to_owned(), BTreeSet::new()),
         }
     }
     match Timetable::decode(timetable.text()) {
         Ok(timetable) => custom(&timetable),
-        Err(_) => "(one that cannot be decoded)".to_owned(),
+        Err(_) => ("(one that cannot be decoded)".to_owned(), BTreeSet::new()),
     }
 }

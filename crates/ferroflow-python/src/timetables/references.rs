@@ -1,13 +1,14 @@
 //! Deadline references that somebody wrote in Python.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
 
 use ferroflow_model::Json;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::Timetables;
 use super::answers::Instant;
-use super::{NoAnswer, Timetables};
+use crate::asking::{NoAnswer, Subject};
 use crate::helper::HelperError;
 
 /// A run that is to be made, as a reference may look at it.
@@ -44,12 +45,12 @@ pub enum ReferenceError {
         problem: String,
     },
     /// It hung or crashed a short while ago.
-    #[error("the deadline reference {class} is asked again in {pause:?}, since the last time {last}")]
+    #[error("the deadline reference {class} is asked again at {until}, since the last time {last}")]
     InQuarantine {
         /// The import path of the class.
         class: String,
         /// When it is asked again.
-        pause: Duration,
+        until: Timestamp,
         /// What happened.
         last: String,
     },
@@ -69,14 +70,16 @@ impl Timetables {
             "run": {"dag_id": run.dag_id, "run_id": run.run_id, "new": run.fields},
         });
         let class = class.to_owned();
-        // Another DAG with the same reference does not have to wait for this one's offence.
-        let key = format!("{} {}", run.dag_id, reference.text());
-        let answer = self.call(&key, "deadline.base", params).await;
+        let who = format!("{} {}", run.dag_id, reference.text());
+        // Whoever has no answer has no deadline: one that hangs may not cost others of the class theirs.
+        let classes = BTreeSet::from([class.clone()]);
+        let subject = Subject { who: &who, classes, is_asked_again: false };
+        let answer = self.asking.call(&subject, "deadline.base", params).await;
         let answer = match answer {
             Ok(answer) => answer,
             Err(NoAnswer::Failed(source)) => return Err(ReferenceError::Failed { class, source }),
             Err(NoAnswer::LeftAlone(left)) => {
-                return Err(ReferenceError::InQuarantine { class, pause: left.pause, last: left.last });
+                return Err(ReferenceError::InQuarantine { class, until: left.until, last: left.last });
             }
         };
         let at: Option<Instant> = serde_json::from_value(answer)

@@ -94,9 +94,15 @@ pub(crate) fn options(folder: &Path, mark: &str) -> ForkServerOptions {
 
 impl Bridge {
     pub(crate) async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    pub(crate) async fn start_with(change: impl FnOnce(&mut ForkServerOptions)) -> Self {
         let folder = TempDir::new().unwrap();
         let mark = folder.path().file_name().unwrap().to_str().unwrap().to_owned();
-        let server = ForkServer::start(options(folder.path(), &mark)).await.unwrap();
+        let mut options = options(folder.path(), &mark);
+        change(&mut options);
+        let server = ForkServer::start(options).await.unwrap();
         let home = folder.path().join("home");
         Self::with(server, folder, home, mark, None)
     }

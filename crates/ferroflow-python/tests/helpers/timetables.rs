@@ -1,5 +1,6 @@
 //! Custom timetables, evaluated by the real Airflow.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::home::Home;
@@ -7,6 +8,7 @@ use ferroflow_model::Json;
 use ferroflow_model::timetable::{Custom, DataInterval, Restriction, RunInfo};
 use ferroflow_python::timetables::{TimetableError, Timetables, serialized};
 use jiff::Timestamp;
+use tokio::task::JoinSet;
 
 /// More than anything here takes.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -120,4 +122,47 @@ async fn a_timetable_that_hangs_is_ended() {
     assert!(hung.contains("gave no answer within 8s and was ended"), "{hung}");
     let again = timetables.next_run(&custom("bad_timetables.Prints"), None, &bounds).await.unwrap();
     assert!(again.is_some());
+}
+
+/// Many timetables of a class that hangs.
+fn hanging(timetables: &Arc<Timetables>) -> JoinSet<Result<Option<RunInfo>, TimetableError>> {
+    let mut asked = JoinSet::new();
+    for number in 0..12 {
+        let data = Json::from_text(format!(r#"{{"number": {number}}}"#)).unwrap();
+        let document = serialized(&Custom { class: "bad_timetables.Hangs".to_owned(), data });
+        let timetables = Arc::clone(timetables);
+        let bounds = from("2024-01-01T00:00:00Z");
+        asked.spawn(async move { timetables.next_run(&document, None, &bounds).await });
+    }
+    asked
+}
+
+#[tokio::test]
+async fn a_class_that_hangs_keeps_no_other_waiting() {
+    let home = Home::shared().await;
+    let timetables = Arc::new(Timetables::new(home.server.clone(), Duration::from_hours(1)));
+    let mut hanging = hanging(&timetables);
+    let bounds = from("2024-01-01T00:00:00Z");
+    let printed = timetables.next_run(&custom("bad_timetables.Prints"), None, &bounds).await.unwrap();
+    assert!(printed.is_some());
+    assert!(hanging.try_join_next().is_none(), "they still hang");
+}
+
+#[tokio::test]
+async fn a_class_that_hangs_costs_one_time_out() {
+    let home = Home::shared().await;
+    let timetables = Arc::new(Timetables::new(home.server.clone(), Duration::from_secs(5)));
+    timetables.blame_classes();
+    let answers = hanging(&timetables).join_all().await;
+    let errors: Vec<TimetableError> = answers.into_iter().map(Result::unwrap_err).collect();
+    let failed = errors.iter().filter(|error| matches!(error, TimetableError::Failed { .. })).count();
+    let left_alone = |error: &TimetableError| match error {
+        TimetableError::InQuarantine { .. } => Some(error.to_string()),
+        _ => None,
+    };
+    let mut reasons: Vec<String> = errors.iter().filter_map(left_alone).collect();
+    assert_eq!((failed, reasons.len()), (1, 11), "{errors:?}");
+    reasons.dedup();
+    assert_eq!(reasons.len(), 1, "the reason is the same whenever it is told");
+    assert!(reasons[0].contains("is asked again at") && reasons[0].contains("gave no answer within 5s"));
 }

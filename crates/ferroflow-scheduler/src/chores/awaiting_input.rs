@@ -8,17 +8,18 @@ use ferroflow_db::hitl_detail::{self, Question};
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::task_instance::life::Continuation;
 use ferroflow_db::task_instance::overdue::{self, Overdue};
-use ferroflow_db::{Error as DbError, Json, ScopedFutureExt as _, Tx};
+use ferroflow_db::{Error as DbError, Json, Page, ScopedFutureExt as _, Tx};
 use ferroflow_execution::task_instance::answer_event;
 use ferroflow_model::outcome::unanswered::{Asked, Unanswered, nobody, unanswered, with_event};
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::deferred::FAIL;
 use crate::{Context, Error};
 
-/// How many are dealt with at a time: people who answer others must not wait long. The others are by the next chore.
+/// How many are dealt with in one transaction: people who answer others must not wait long.
 const BATCH: u32 = 100;
 
 /// What became of those that nobody answered in time. All of them are scheduled now.
@@ -34,21 +35,25 @@ pub struct AwaitingInput {
 
 /// Lets those go on that waited for a person for too long.
 pub async fn awaiting_input(cx: &Context, now: Timestamp) -> Result<AwaitingInput, Error> {
-    Ok(cx.db.transact(|tx| settle(tx, now).scope_boxed()).await?)
+    let mut report = AwaitingInput::default();
+    let mut after = Uuid::nil();
+    loop {
+        let (some, next) = cx.db.transact(|tx| settle(tx, after, now).scope_boxed()).await?;
+        report.answered.extend(some.answered);
+        report.unanswered.extend(some.unanswered);
+        report.refused.extend(some.refused);
+        let Some(next) = next else { return Ok(report) };
+        after = next;
+    }
 }
 
-async fn settle(tx: &mut Tx, now: Timestamp) -> Result<AwaitingInput, DbError> {
+async fn settle(tx: &mut Tx, after: Uuid, now: Timestamp) -> Result<(AwaitingInput, Option<Uuid>), DbError> {
     let mut report = AwaitingInput::default();
-    for one in overdue::lock_waiting(tx, TaskState::AwaitingInput, now, BATCH).await? {
-        let question = hitl_detail::find(tx, one.id).await?;
-        let verdict = unanswered(question.as_ref().and_then(asked).as_ref());
-        let (event, is_answered) = match verdict {
-            Unanswered::Answered => (given_answer(tx, &one).await?, true),
-            Unanswered::ByDefault { chosen_options, params_input } => {
-                (answer_by_default(tx, &one, chosen_options, params_input, now).await?, true)
-            }
-            Unanswered::Nobody => (nobody(), false),
-        };
+    let Page { found, next } = overdue::lock_waiting(tx, TaskState::AwaitingInput, now, after, BATCH).await?;
+    for one in found {
+        let event = event(tx, &one, now).await;
+        // What cannot be read waits until it is mended, and is told of.
+        let Some((event, is_answered)) = tx.unreadable().or_note(event)? else { continue };
         match with_event(one.next_kwargs.as_ref(), event) {
             Ok(kwargs) => {
                 let method = one.next_method.as_deref().unwrap_or(FAIL);
@@ -63,7 +68,19 @@ async fn settle(tx: &mut Tx, now: Timestamp) -> Result<AwaitingInput, DbError> {
             }
         }
     }
-    Ok(report)
+    Ok((report, next))
+}
+
+/// What one is told, and whether that is an answer.
+async fn event(tx: &mut Tx, one: &Overdue, now: Timestamp) -> Result<(Value, bool), DbError> {
+    let question = hitl_detail::find(tx, one.id).await?;
+    Ok(match unanswered(question.as_ref().and_then(asked).as_ref()) {
+        Unanswered::Answered => (given_answer(tx, one).await?, true),
+        Unanswered::ByDefault { chosen_options, params_input } => {
+            (answer_by_default(tx, one, chosen_options, params_input, now).await?, true)
+        }
+        Unanswered::Nobody => (nobody(), false),
+    })
 }
 
 fn asked(question: &Question) -> Option<Asked> {

@@ -25,7 +25,8 @@ pub async fn dead_schedulers(cx: &Context, now: Timestamp) -> Result<DeadSchedul
     let before = super::ago(now, threshold);
     // Those that were given up a while ago have been looked after.
     let lately = super::ago(now, threshold.saturating_mul(4));
-    let found = cx.db.transact(|tx| give_up_silent(tx, cx.job_id, before, lately).scope_boxed()).await?;
+    let found =
+        cx.db.transact(|tx| give_up_silent(tx, cx.job_id, (before, lately), now).scope_boxed()).await?;
     for gone in &found.given_up {
         let (hostname, last) = (gone.hostname.as_deref().unwrap_or("?"), gone.latest_heartbeat);
         tracing::warn!(job = gone.id, hostname, ?last, "a scheduler is silent and is given up");
@@ -36,13 +37,13 @@ pub async fn dead_schedulers(cx: &Context, now: Timestamp) -> Result<DeadSchedul
 async fn give_up_silent(
     tx: &mut Tx,
     own: i64,
-    before: Timestamp,
-    lately: Timestamp,
+    (before, lately): (Timestamp, Timestamp),
+    now: Timestamp,
 ) -> Result<DeadSchedulers, ferroflow_db::Error> {
     let mut given_up = Vec::new();
-    for silent in scheduler_job::silent(tx, before).await? {
+    for silent in scheduler_job::silent(tx, before, now).await? {
         // Whoever can tell lives.
-        if silent.id != own && scheduler_job::give_up(tx, silent.id, before).await? {
+        if silent.id != own && scheduler_job::give_up(tx, silent.id, before, now).await? {
             given_up.push(silent);
         }
     }

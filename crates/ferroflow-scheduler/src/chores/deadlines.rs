@@ -7,7 +7,7 @@ use ferroflow_db::dag_run::DagRun;
 use ferroflow_db::due_callback::{Move, move_on};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::missed_deadline::{self, MissedDeadline};
-use ferroflow_db::{Error as DbError, Json, ScopedFutureExt as _, Tx, dag, dag_run_note, trigger};
+use ferroflow_db::{Error as DbError, Json, Page, ScopedFutureExt as _, Tx, dag, dag_run_note, trigger};
 use ferroflow_execution::BesideRun;
 use ferroflow_model::sdk_json;
 use ferroflow_model::state::CallbackState;
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::deadline_context::{context, with_context};
+use crate::error::or_reason;
 use crate::{Context, Error};
 
 /// How many are dealt with in one transaction; with more, the chore goes on.
@@ -38,21 +39,26 @@ pub struct Deadlines {
 /// Hands over the callbacks of deadlines that have passed: to triggerers, or to executors.
 pub async fn deadlines(cx: &Context, now: Timestamp) -> Result<Deadlines, Error> {
     let mut report = Deadlines::default();
+    let mut skipped = 0;
     loop {
-        let some = cx.db.transact(|tx| deal_with_some(tx, cx, now).scope_boxed()).await?;
-        let is_last = some.missed.len() + some.refused.len() < BATCH as usize;
+        let (some, next) = cx.db.transact(|tx| deal_with_some(tx, cx, skipped, now).scope_boxed()).await?;
         report.missed.extend(some.missed);
         report.refused.extend(some.refused);
         report.has_executor_callbacks |= some.has_executor_callbacks;
-        if is_last {
-            return Ok(report);
-        }
+        let Some(next) = next else { return Ok(report) };
+        skipped = next;
     }
 }
 
-async fn deal_with_some(tx: &mut Tx, cx: &Context, now: Timestamp) -> Result<Deadlines, DbError> {
+async fn deal_with_some(
+    tx: &mut Tx,
+    cx: &Context,
+    skipped: i64,
+    now: Timestamp,
+) -> Result<(Deadlines, Option<i64>), DbError> {
     let mut report = Deadlines::default();
-    for deadline in missed_deadline::lock(tx, now, BATCH).await? {
+    let Page { found, next } = missed_deadline::lock(tx, now, skipped, BATCH).await?;
+    for deadline in found {
         if !missed_deadline::set_missed(tx, deadline.id, now).await? {
             continue;
         }
@@ -67,7 +73,7 @@ async fn deal_with_some(tx: &mut Tx, cx: &Context, now: Timestamp) -> Result<Dea
             }
         }
     }
-    Ok(report)
+    Ok((report, next))
 }
 
 enum Dealt {
@@ -81,20 +87,22 @@ async fn deal_with(
     deadline: &MissedDeadline,
     now: Timestamp,
 ) -> Result<Dealt, DbError> {
-    let callback = match callback::find(tx, deadline.callback_id).await {
+    let callback = match or_reason(callback::find(tx, deadline.callback_id).await)? {
         Ok(Some(callback)) => callback,
         Ok(None) => return Ok(Dealt::Untold("its callback is gone".to_owned())),
-        Err(error @ DbError::Column { .. }) => return Ok(Dealt::Untold(error.to_string())),
-        Err(error) => return Err(error),
+        Err(reason) => return Ok(Dealt::Untold(reason)),
     };
     let run = match deadline.dag_run_id {
-        Some(id) => missed_deadline::run(tx, id).await?,
+        Some(id) => match or_reason(missed_deadline::run(tx, id).await)? {
+            Ok(run) => run,
+            Err(reason) => return fail(tx, &callback, &reason).await,
+        },
         None => None,
     };
     let Some(run) = run else { return fail(tx, &callback, "it is of no run").await };
-    let data = match callback_data(tx, &callback, deadline, &run).await? {
-        Ok(data) => data,
-        Err(reason) => return fail(tx, &callback, &reason).await,
+    let data = match or_reason(callback_data(tx, &callback, deadline, &run).await)? {
+        Ok(Ok(data)) => data,
+        Ok(Err(reason)) | Err(reason) => return fail(tx, &callback, &reason).await,
     };
     let (state, trigger_id) = match callback.callback_type.as_str() {
         "triggerer" => match trigger_arguments(&data) {

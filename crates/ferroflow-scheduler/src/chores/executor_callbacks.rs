@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::executors::Executors;
 use super::lost_callbacks::lost_callbacks;
+use crate::error::or_reason;
 use crate::{Context, Error};
 
 /// How many are dealt with at a time; the others are by the next chore.
@@ -64,11 +65,13 @@ async fn pick(
     let mut report = ExecutorCallbacks::default();
     let holder = Holder { job_id, process: None }.to_string();
     for callback in due_callback::lock_pending(tx, room).await? {
-        let (to, output, route) = match route(tx, &callback, executors, job_id).await? {
+        let routed = or_reason(route(tx, &callback, executors, job_id).await)?.flatten();
+        let (to, output, route) = match routed {
             Ok(route) => (CallbackState::Queued, Some(holder.clone()), Ok(route)),
             Err(reason) => (CallbackState::Failed, Some(reason.clone()), Err(reason)),
         };
-        let moved = Move { state: to, data: callback.data.clone(), trigger_id: callback.trigger_id, output };
+        // No trigger calls it, whatever its row says.
+        let moved = Move { state: to, data: callback.data.clone(), trigger_id: None, output };
         if !due_callback::move_on(tx, callback.id, callback.state, &moved).await? {
             continue;
         }

@@ -107,7 +107,7 @@ impl Executors for LocalOnly {
 
     async fn end_callback(&self, callback: &CallbackInHand) {
         if let Some(process) = &callback.holder.process {
-            self.supervision.end_process(process, callback.id).await;
+            self.supervision.end_callback(process, callback.id).await;
         }
     }
 }

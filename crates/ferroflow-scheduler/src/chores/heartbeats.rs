@@ -3,9 +3,9 @@
 //! Lock: each row in `task_instance`, for the transaction that ends its try. Airflow leaves the row to the event that it
 //! has its executor invent; here the scan itself changes it, once.
 
-use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::task_instance::overdue::{self, Silent};
+use ferroflow_db::{Page, ScopedFutureExt as _};
 use ferroflow_model::outcome::Outcome;
 use ferroflow_model::outcome::heartbeat::{HeartbeatRow, Pulse, pulse};
 use ferroflow_telemetry::clock::signed;
@@ -42,9 +42,23 @@ pub async fn heartbeats(
         return Ok(report);
     }
     let before = super::ago(now, cx.settings.scheduler.task_instance_heartbeat_timeout);
-    let found =
-        cx.db.read(|tx| async move { overdue::silent(tx, before, cx.job_id, BATCH).await }.scope_boxed());
-    for one in found.await? {
+    let mut after = Uuid::nil();
+    loop {
+        let read = cx.db.read(|tx| {
+            async move { overdue::silent(tx, before, cx.job_id, after, BATCH).await }.scope_boxed()
+        });
+        let Page { found, next } = read.await?;
+        end(cx, now, found, &mut report).await;
+        let Some(next) = next.filter(|_| report.ended.len() < BATCH as usize) else { return Ok(report) };
+        after = next;
+    }
+}
+
+/// Ends the tries of those that are silent.
+async fn end(cx: &Context, now: Timestamp, found: Vec<Silent>, report: &mut Heartbeats) {
+    let timeout = signed(cx.settings.scheduler.task_instance_heartbeat_timeout);
+    let before = super::ago(now, cx.settings.scheduler.task_instance_heartbeat_timeout);
+    for one in found {
         let row = HeartbeatRow {
             state: Some(one.state),
             last_heartbeat_at: one.last_heartbeat_at,
@@ -58,7 +72,6 @@ pub async fn heartbeats(
             Err(refusal) => report.refused.push((one.key, refusal.to_string())),
         }
     }
-    Ok(report)
 }
 
 /// Long enough for whoever lives to be heard, several times.

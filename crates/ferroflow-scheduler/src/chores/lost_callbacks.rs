@@ -51,7 +51,9 @@ async fn find(
         } else if let Some(is_alive) = is_alive.get(&holder) {
             !is_alive
         } else {
-            let found = job::find(tx, holder).await?;
+            let found = job::find(tx, holder).await;
+            // One whose row cannot be read shows no sign of life.
+            let found = tx.unreadable().or_note(found)?.flatten();
             let lives = found.is_some_and(|job| job.is_alive(now, patience));
             is_alive.insert(holder, lives);
             !lives

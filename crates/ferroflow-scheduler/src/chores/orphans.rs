@@ -3,13 +3,16 @@
 //! Locks: the rows in `task_instance`, without waiting for those that another scheduler has. What was running is put
 //! under the care of this scheduler before its executor is asked: should this one die meanwhile, it is an orphan again.
 
+use std::time::Duration;
+
 use ferroflow_db::task_instance::orphans::{self, HandedOut};
 use ferroflow_db::task_instance::{self, TaskInstanceKey};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
+use ferroflow_db::{Db, Error as DbError, Page, ScopedFutureExt as _, Tx};
 use ferroflow_executor::{Adopted, Orphan};
 use ferroflow_model::id;
 use ferroflow_model::outcome::orphan::{self, Adoption};
 use ferroflow_model::state::TaskState;
+use ferroflow_telemetry::clock;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -18,6 +21,9 @@ use crate::{Context, Error};
 
 /// How many are looked after in one transaction.
 const BATCH: u32 = 100;
+
+/// So long after the database did not take it, an orphan is reset again.
+const RESET_PAUSE: Duration = Duration::from_secs(2);
 
 /// What became of orphans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,13 +43,15 @@ pub async fn orphans(cx: &Context, now: Timestamp, executors: &impl Executors) -
     let mut report = Orphans::default();
     let mut after = Uuid::nil();
     loop {
-        let mut found =
+        let Page { mut found, next } =
             cx.db.read(|tx| async move { orphans::find(tx, after, BATCH).await }.scope_boxed()).await?;
-        let Some(last) = found.last() else { return Ok(report) };
-        after = last.id;
         // After standing still for long, this scheduler is taken for dead until its next heartbeat.
         found.retain(|one| one.queued_by_job_id != Some(cx.job_id));
-        look_after(cx, now, executors, &found, &mut report).await?;
+        if !found.is_empty() {
+            look_after(cx, now, executors, &found, &mut report).await?;
+        }
+        let Some(next) = next else { return Ok(report) };
+        after = next;
     }
 }
 
@@ -64,12 +72,21 @@ async fn look_after(
             state: running.state,
             hostname: running.hostname.clone(),
             pid: running.pid,
+            last_seen: running.last_seen,
         };
         match executors.adopt(&orphan).await {
             Ok(Adopted::Settled) => report.settled.push(running.key),
             Ok(Adopted::NotBegun | Adopted::Elsewhere) => {
-                if cx.db.transact(|tx| reset(tx, &running, Some(cx.job_id), now).scope_boxed()).await? {
-                    report.reset.push(running.key);
+                let reset =
+                    cx.db.transact(|tx| reset(tx, &running, Some(cx.job_id), now).scope_boxed()).await;
+                match cx.db.unreadable().or_note(reset) {
+                    Ok(Some(true)) => report.reset.push(running.key),
+                    Ok(_) => {}
+                    // It is claimed, so that nobody takes it for an orphan again.
+                    Err(error) => {
+                        report.refused.push((running.key.clone(), error.to_string()));
+                        tokio::spawn(reset_later(cx.db.clone(), cx.job_id, running));
+                    }
                 }
             }
             Err(refusal) => {
@@ -80,6 +97,20 @@ async fn look_after(
         }
     }
     Ok(())
+}
+
+/// Goes on beside the loop until the database takes it: somebody has locked the row, say. If the instance is another's by
+/// then, nothing is changed.
+async fn reset_later(db: Db, job_id: i64, running: HandedOut) {
+    loop {
+        tokio::time::sleep(RESET_PAUSE).await;
+        let (running, now) = (&running, clock::now());
+        let reset = db.transact(|tx| reset(tx, running, Some(job_id), now).scope_boxed()).await;
+        match db.unreadable().or_note(reset) {
+            Err(error) if error.may_pass() => {}
+            _ => return,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -106,7 +137,8 @@ async fn claim(
         let is_taken = executors.has(one.executor.as_deref()).then_some(has_begun);
         match orphan::adoption(is_taken) {
             Adoption::Reset => {
-                if reset(tx, &one, one.queued_by_job_id, now).await? {
+                let reset = reset(tx, &one, one.queued_by_job_id, now).await;
+                if tx.unreadable().or_note(reset)? == Some(true) {
                     claimed.reset.push(one.key);
                 }
             }

@@ -1,8 +1,7 @@
 //! Runs of DAGs that are paused: what was running in them ends, and that has to be looked at.
 
-use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::dag_run::ClaimedRun;
-use ferroflow_db::paused_run;
+use ferroflow_db::{Page, ScopedFutureExt as _, paused_run};
 
 use crate::{Context, Error};
 
@@ -13,14 +12,12 @@ const BATCH: u32 = 500;
 /// examined, but nothing of them is to be scheduled.
 pub async fn paused_runs(cx: &Context) -> Result<Vec<ClaimedRun>, Error> {
     let mut runs: Vec<ClaimedRun> = Vec::new();
+    let mut after = 0;
     loop {
-        let after = runs.last().map_or(0, |run| run.id);
-        let some =
-            cx.db.read(|tx| async move { paused_run::changed(tx, after, BATCH).await }.scope_boxed()).await?;
-        let is_last = some.len() < BATCH as usize;
-        runs.extend(some);
-        if is_last {
-            return Ok(runs);
-        }
+        let some = cx.db.read(|tx| async move { paused_run::changed(tx, after, BATCH).await }.scope_boxed());
+        let Page { found, next } = some.await?;
+        runs.extend(found);
+        let Some(next) = next else { return Ok(runs) };
+        after = next;
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ferroflow_db::audit_log::{self, AuditEntry};
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::task_instance::overdue;
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
+use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx};
 use ferroflow_execution::task_instance::FailedStuck;
 use ferroflow_model::outcome::stuck::{Stuck, StuckRow, stuck};
 use ferroflow_model::state::TaskState;
@@ -44,18 +44,35 @@ pub async fn stuck_tasks(
     executors: &impl Executors,
 ) -> Result<StuckTasks, Error> {
     let before = super::ago(now, cx.settings.scheduler.task_queued_timeout);
-    let found = cx
-        .db
-        .read(|tx| async move { overdue::stuck(tx, before, cx.job_id, BATCH).await }.scope_boxed())
-        .await?;
     let mut report = StuckTasks::default();
+    let mut after = Uuid::nil();
+    loop {
+        let read = cx.db.read(|tx| {
+            async move { overdue::stuck(tx, before, cx.job_id, after, BATCH).await }.scope_boxed()
+        });
+        let Page { found, next } = read.await?;
+        deal_with(cx, now, executors, found, &mut report).await?;
+        let is_enough = report.taken_back.len() + report.failed.len() >= BATCH as usize;
+        let Some(next) = next.filter(|_| !is_enough) else { return Ok(report) };
+        after = next;
+    }
+}
+
+async fn deal_with(
+    cx: &Context,
+    now: Timestamp,
+    executors: &impl Executors,
+    found: Vec<overdue::Stuck>,
+    report: &mut StuckTasks,
+) -> Result<(), Error> {
+    let before = super::ago(now, cx.settings.scheduler.task_queued_timeout);
     for one in found {
         let can_be_revoked = executors.can_take_back(one.executor.as_deref());
         let verdict =
-            cx.db.transact(|tx| take_back(tx, cx, &one, can_be_revoked, before, now).scope_boxed()).await?;
-        match verdict {
+            cx.db.transact(|tx| take_back(tx, cx, &one, can_be_revoked, before, now).scope_boxed()).await;
+        match cx.db.unreadable().or_note(verdict)?.flatten() {
             Some(Stuck::TakeBack) => report.taken_back.push((one.id, one.key)),
-            Some(Stuck::Fail) => fail(cx, &one, before, now, &mut report).await,
+            Some(Stuck::Fail) => fail(cx, &one, before, now, report).await,
             Some(Stuck::CannotBeRevoked) => {
                 let reason = "its executor cannot take it back, so a second one might start beside it";
                 report.refused.push((one.key, reason.to_owned()));
@@ -63,7 +80,7 @@ pub async fn stuck_tasks(
             Some(Stuck::NotQueued | Stuck::NotMine | Stuck::Waiting) | None => {}
         }
     }
-    Ok(report)
+    Ok(())
 }
 
 /// Looks at one again and takes it back if that is decided; `None` if it has moved on.

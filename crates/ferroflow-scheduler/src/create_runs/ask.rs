@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use ferroflow_db::Json;
 use ferroflow_model::state::RunType;
 use ferroflow_model::timetable::{RunInfo, Timetable};
-use ferroflow_python::timetables::{TimetableError, serialized};
+use ferroflow_python::timetables::{Described, TimetableError, Timetables, serialized};
 use ferroflow_telemetry::chain;
 
 use super::report::{CreatedRuns, NotCreated};
-use crate::Context;
+use crate::questions::{Due, DueQuestion};
 use crate::run::Definition;
+use crate::{Context, NoAnswer};
 
 const NOBODY: &str = "the DAG has a timetable of its own, and there is no Python to ask it";
 
@@ -17,10 +19,8 @@ const NOBODY: &str = "the DAG has a timetable of its own, and there is no Python
 pub(super) struct Asked {
     /// The run that it was asked about,
     pub(super) about: RunInfo,
-    /// the name of the run
-    pub(super) run_id: Result<String, String>,
-    /// and the run that follows.
-    pub(super) next: Result<Option<RunInfo>, String>,
+    /// and its name and the run that follows.
+    pub(super) said: Result<Due, NoAnswer>,
 }
 
 /// Asks about a run, if that takes Python. Of one that is there already the name is not asked for.
@@ -31,18 +31,38 @@ pub(super) async fn ask(
     is_there: bool,
 ) -> Option<Asked> {
     let (dag, about) = (definition.dag(), about?);
-    let document = serialized(dag.timetable.custom()?);
+    let custom = dag.timetable.custom()?;
     let Some(timetables) = &cx.timetables else {
-        return Some(Asked { about, run_id: Err(NOBODY.to_owned()), next: Err(NOBODY.to_owned()) });
+        return Some(Asked { about, said: Err(NoAnswer::Failed(NOBODY.to_owned())) });
     };
-    let said = |error: TimetableError| chain(&error);
-    let run_id = if is_there {
-        Ok(String::new())
+    let document = serialized(custom);
+    let question = DueQuestion {
+        timetable: document.text().to_owned(),
+        about: about.clone(),
+        restriction: dag.restriction(),
+        is_there,
+    };
+    let who = format!("the timetable {}", custom.class);
+    let asked = || {
+        let (timetables, question) = (Arc::clone(timetables), question.clone());
+        async move { says(&timetables, &document, &question).await.map_err(|error| chain(&error)) }
+    };
+    let said = cx.driver.questions.due(&dag.dag_id, question.clone(), &who, asked).await;
+    Some(Asked { about, said })
+}
+
+async fn says(
+    timetables: &Timetables,
+    document: &Json,
+    question: &DueQuestion,
+) -> Result<Due, TimetableError> {
+    let DueQuestion { about, restriction, is_there, .. } = question;
+    let run_id = if *is_there {
+        String::new()
     } else {
-        timetables.run_id(&document, RunType::Scheduled.as_str(), &about).await.map_err(said)
+        timetables.run_id(document, RunType::Scheduled.as_str(), about).await?
     };
-    let next = timetables.next_run(&document, Some(&about), &dag.restriction()).await.map_err(said);
-    Some(Asked { about, run_id, next })
+    Ok(Due { run_id, next: timetables.next_run(document, Some(about), restriction).await? })
 }
 
 /// Whether only Python knows which assets a DAG waits for, and was not asked yet.
@@ -61,17 +81,28 @@ pub(super) async fn describe(
     for definition in undescribed {
         let dag = definition.dag();
         let Timetable::Custom(custom) = &dag.timetable else { continue };
-        let described = match &cx.timetables {
-            Some(timetables) => timetables.describe(&serialized(custom)).await.map_err(|error| chain(&error)),
-            None => Err(NOBODY.to_owned()),
-        };
-        match described {
+        match described(cx, &custom.class, serialized(custom)).await {
             Ok(described) => {
                 definition.described.get_or_init(|| described);
                 is_any_known = true;
             }
-            Err(reason) => report.refuse(&dag.dag_id, NotCreated::Timetable(reason)),
+            Err(no_answer) => {
+                report.refuse(&dag.dag_id, NotCreated::unanswered(no_answer, NotCreated::Timetable));
+            }
         }
     }
     is_any_known
+}
+
+async fn described(cx: &Context, class: &str, document: Json) -> Result<Arc<Described>, NoAnswer> {
+    let Some(timetables) = &cx.timetables else { return Err(NoAnswer::Failed(NOBODY.to_owned())) };
+    if let Some(known) = timetables.described(&document) {
+        return Ok(known);
+    }
+    let text = document.text().to_owned();
+    let asked = || {
+        let timetables = Arc::clone(timetables);
+        async move { timetables.describe(&document).await.map_err(|error| chain(&error)) }
+    };
+    cx.driver.questions.described(&text, &format!("the timetable {class}"), asked).await
 }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use ferroflow_db::Json;
 use ferroflow_db::pending_partition::{Arrived, PendingPartition};
-use ferroflow_python::timetables::{AwaitedPartition, AwaitedPartitions, WaitingPartition};
+use ferroflow_python::timetables::{AwaitedPartition, WaitingPartition};
 use ferroflow_telemetry::chain;
 use serde_json::Value;
 
 use super::ask::is_undescribed;
 use super::report::{CreatedRuns, NotCreated};
-use crate::Context;
+use crate::questions::{KnownPartitions, PartitionsQuestion, Waiting};
 use crate::run::Definition;
+use crate::{Context, NoAnswer};
 
 /// What Python said.
 #[derive(Default)]
@@ -25,9 +26,10 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// Whether a DAG was asked about in vain.
-    pub(super) fn is_silent(&self, dag_id: &str) -> bool {
-        matches!(self.fingerprints.get(dag_id), Some(None))
+    /// Whether a partition was asked about in vain.
+    pub(super) fn is_silent(&self, partition: &PendingPartition) -> bool {
+        let was_asked = self.fingerprints.contains_key(&partition.dag_id);
+        was_asked && !self.partitions.contains_key(&partition.id)
     }
 
     /// How a DAG maps keys.
@@ -45,7 +47,7 @@ impl Said {
 /// no other.
 pub(super) async fn said_by_python(
     cx: &Context,
-    pending: &[PendingPartition],
+    (page, pending): (usize, &[PendingPartition]),
     arrived: &[Arrived],
     definitions: &HashMap<String, Arc<Definition>>,
     report: &mut CreatedRuns,
@@ -63,37 +65,53 @@ pub(super) async fn said_by_python(
             said.fingerprints.insert(dag_id.to_owned(), None);
             continue;
         }
-        match ask(cx, document, &partitions, arrived).await {
-            Ok(answer) => {
-                said.fingerprints.insert(dag_id.to_owned(), Some(answer.fingerprint));
-                said.partitions.extend(partitions.iter().map(|one| one.id).zip(answer.partitions));
-            }
-            Err(reason) => {
-                said.fingerprints.insert(dag_id.to_owned(), None);
-                report.refuse(dag_id, NotCreated::PartitionMapper(reason));
-            }
+        let (known, no_answer) = ask(cx, definition, document, (page, &partitions), arrived).await;
+        if let Some(no_answer) = no_answer {
+            report.refuse(dag_id, NotCreated::unanswered(no_answer, NotCreated::PartitionMapper));
         }
+        let fingerprint = known.map(|known| {
+            let known_ids = partitions.iter().zip(known.partitions);
+            said.partitions.extend(known_ids.filter_map(|(one, known)| Some((one.id, known?))));
+            known.fingerprint
+        });
+        said.fingerprints.insert(dag_id.to_owned(), fingerprint);
     }
     said
 }
 
 async fn ask(
     cx: &Context,
+    definition: &Definition,
     document: &Json,
-    partitions: &[&PendingPartition],
+    (page, partitions): (usize, &[&PendingPartition]),
     arrived: &[Arrived],
-) -> Result<AwaitedPartitions, String> {
+) -> (Option<KnownPartitions>, Option<NoAnswer>) {
     let Some(timetables) = &cx.timetables else {
-        return Err("the DAG has partition mappers of its own, and there is no Python to ask them".to_owned());
+        let nobody = "the DAG has partition mappers of its own, and there is no Python to ask them";
+        return (None, Some(NoAnswer::Failed(nobody.to_owned())));
     };
-    let waiting: Vec<WaitingPartition<'_>> = partitions
-        .iter()
-        .map(|partition| WaitingPartition {
-            key: &partition.partition_key,
-            assets: received(arrived, partition).into_keys().collect(),
-        })
-        .collect();
-    timetables.await_partitions(document, &waiting).await.map_err(|error| chain(&error))
+    let waiting = partitions.iter().map(|partition| {
+        let assets = received(arrived, partition).into_keys();
+        let assets = assets.map(|(name, uri)| (name.to_owned(), uri.to_owned())).collect();
+        (partition.partition_key.clone(), assets)
+    });
+    let waiting: Vec<Waiting> = waiting.collect();
+    let question = PartitionsQuestion { timetable: document.text().to_owned(), waiting: waiting.clone() };
+    let dag_id = definition.dag().dag_id.to_string();
+    let key = (dag_id, page);
+    let asked = || {
+        let (timetables, document) = (Arc::clone(timetables), document.clone());
+        async move {
+            let waiting: Vec<WaitingPartition<'_>> = waiting.iter().map(as_waiting).collect();
+            timetables.await_partitions(&document, &waiting).await.map_err(|error| chain(&error))
+        }
+    };
+    cx.driver.questions.partitions(key, question, "its timetable with its partition mappers", asked).await
+}
+
+fn as_waiting((key, assets): &Waiting) -> WaitingPartition<'_> {
+    let assets = assets.iter().map(|(name, uri)| (name.as_str(), uri.as_str()));
+    WaitingPartition { key, assets: assets.collect() }
 }
 
 /// What each asset, by name and URI, has sent for a partition.

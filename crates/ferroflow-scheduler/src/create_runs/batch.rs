@@ -13,7 +13,6 @@ use ferroflow_model::runs::create::{self, Verdict};
 use ferroflow_model::runs::events::{EventBounds, event_window};
 use ferroflow_model::state::RunType;
 use ferroflow_model::timetable::RunInfo;
-use ferroflow_telemetry::chain;
 use jiff::Timestamp;
 
 use super::assets::{self, Assets};
@@ -39,9 +38,10 @@ pub(super) async fn create(
     let making = &making(cx)?;
     let mut shaping = match Shaping::new(cx).await {
         Ok(shaping) => shaping,
-        Err(error) => {
+        Err(no_answer) => {
             for candidate in &gathered.candidates {
-                report.refuse(&candidate.dag_id, NotCreated::InstanceRules(chain(&error)));
+                let reason = NotCreated::unanswered(no_answer.clone(), NotCreated::InstanceRules);
+                report.refuse(&candidate.dag_id, reason);
             }
             return Ok(());
         }
@@ -49,6 +49,7 @@ pub(super) async fn create(
     let mut left: Vec<Vec<&Candidate>> = batches(&gathered.candidates, runs_per_transaction(cx));
     left.reverse();
     while let Some(batch) = left.pop() {
+        cx.progress.gets_on();
         let task = &Task { cx, making, batch: &batch, assets: &gathered.assets, shaping: &shaping, now };
         match cx.db.transact(|tx| async move { task.run(tx).await }.scope_boxed()).await {
             Ok((part, unasked)) => {
@@ -58,9 +59,14 @@ pub(super) async fn create(
                     left.push(batch.into_iter().filter(|of| ready.contains(&of.dag_id)).collect());
                 }
             }
-            Err(error) if error.is_about_data() && batch.len() > 1 => {
+            Err(error) if (error.is_about_data() || error.is_busy()) && batch.len() > 1 => {
                 let (first, second) = batch.split_at(batch.len() / 2);
                 left.extend([second.to_vec(), first.to_vec()]);
+            }
+            Err(error) if error.is_busy() => {
+                for candidate in batch {
+                    report.refuse(&candidate.dag_id, NotCreated::Held);
+                }
             }
             Err(error) if error.is_about_data() => {
                 for candidate in batch {
@@ -207,6 +213,10 @@ impl<'a> Task<'a> {
                 }
                 Verdict::Postponed => Ok(true),
             };
+            if done.is_ok() && decision.verdict == Verdict::AdvanceOnly {
+                report.advanced.push(decision.dag_id.to_owned());
+                report.is_more_due = true;
+            }
             match done {
                 Err(reason) => report.refuse(decision.dag_id, reason),
                 Ok(true) if decision.exceeds_max_non_backfill != dag.row.exceeds_max_non_backfill => {
@@ -214,10 +224,6 @@ impl<'a> Task<'a> {
                     flags.push(decision.dag_id.to_owned());
                 }
                 Ok(_) => {}
-            }
-            if decision.verdict == Verdict::AdvanceOnly {
-                report.advanced.push(decision.dag_id.to_owned());
-                report.is_more_due = true;
             }
         }
         writes

@@ -61,9 +61,19 @@ pub(super) async fn gather(
     let facts: Vec<_> = dags.iter().map(|dag| dag.facts(&around)).collect();
     let flags: HashMap<&str, bool> =
         dags.iter().map(|dag| (dag.dag_id(), dag.row.exceeds_max_non_backfill)).collect();
+    let triggered: HashSet<&str> =
+        dags.iter().filter(|dag| dag.triggered_at.is_some()).map(Seen::dag_id).collect();
     let mut turns: Vec<(String, bool)> = Vec::new();
-    for decision in create::decide(&facts, now, RUNS_PER_PASS) {
+    for decision in create::decide(&facts, now, usize::MAX) {
+        // Who waits for Python takes nobody's place.
+        let is_wanted = matches!(decision.verdict, Verdict::Create(_) | Verdict::AdvanceOnly);
+        let silence = is_wanted.then(|| silence(cx, decision.dag_id, &triggered)).flatten();
+        if let Some(reason) = silence {
+            report.refuse(decision.dag_id, reason);
+            continue;
+        }
         match decision.verdict {
+            Verdict::Create(_) if turns.len() >= RUNS_PER_PASS => report.is_more_due = true,
             Verdict::Create(_) => turns.push((decision.dag_id.to_owned(), false)),
             Verdict::AdvanceOnly => turns.push((decision.dag_id.to_owned(), true)),
             Verdict::Postponed => report.is_more_due = true,
@@ -82,6 +92,16 @@ pub(super) async fn gather(
         turns.into_iter().filter_map(|(id, advances)| Some((by_id.remove(&id)?, advances))).collect();
     let candidates = prepare(cx, in_turn, &around).await?;
     Ok(Gathered { candidates, assets })
+}
+
+/// Why Python will say nothing about a DAG for a moment. Of a run that assets ask for, its timetable has nothing to say.
+fn silence(cx: &Context, dag_id: &str, triggered: &HashSet<&str>) -> Option<NotCreated> {
+    let questions = &cx.driver.questions;
+    if let Some(no_answer) = questions.silence_about_run(&(dag_id.to_owned(), None)) {
+        return Some(NotCreated::unanswered(no_answer, NotCreated::InstanceRules));
+    }
+    let no_answer = questions.silence_of_timetable(dag_id).filter(|_| !triggered.contains(dag_id))?;
+    Some(NotCreated::unanswered(no_answer, NotCreated::Timetable))
 }
 
 /// What was read.

@@ -54,7 +54,7 @@ impl Seen {
             next = Next::of_run(latest);
         }
         let allowed = row.allowed_run_types.as_ref().map(|words| {
-            let words: Vec<String> = serde_json::from_str(words.text()).unwrap_or_default();
+            let words: Vec<String> = serde_json::from_str(&words.standard_text()).unwrap_or_default();
             words.iter().filter_map(|word| word.parse().ok()).collect()
         });
         let definition = Arc::clone(definition);

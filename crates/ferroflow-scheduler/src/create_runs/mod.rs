@@ -1,8 +1,9 @@
 //! Step 1 of the cycle: runs that are due are made.
 //!
 //! A pass gathers what may be due without a lock, asks the model whose turn it is, and asks Python where a timetable or
-//! a partition mapper is somebody's own. Then it goes through the DAGs in their turns, many of them in one transaction:
-//! their rows in `dag` are locked, what is locked is looked at again and decided anew, and the runs are written.
+//! a partition mapper is somebody's own; a DAG of which Python has not answered yet gets its run in a later pass. Then it
+//! goes through the DAGs in their turns, many of them in one transaction: their rows in `dag` are locked, what is locked is
+//! looked at again and decided anew, and the runs are written.
 //!
 //! Locks, in this order: `dag` (skipping those that others hold), `asset_dag_run_queue` (the same). Partitions of assets
 //! lock their rows in `asset_partition_dag_run` only, as official schedulers do.
@@ -13,6 +14,7 @@ mod awaited;
 mod batch;
 mod candidates;
 mod facts;
+mod partition_runs;
 mod partitions;
 mod plan;
 mod report;
@@ -26,6 +28,7 @@ use jiff::Timestamp;
 
 use crate::{Context, Error};
 
+pub(crate) use plan::Plan;
 pub use report::{Created, CreatedRuns, NotCreated, Refused};
 
 /// So many runs are made in one transaction, if `[scheduler] max_dagruns_to_create_per_loop` does not say more.
@@ -49,6 +52,10 @@ pub async fn create_runs(cx: &Context, now: Timestamp) -> Result<CreatedRuns, Er
     let got_run: BTreeSet<String> = report.created.iter().map(|run| run.dag_id.clone()).collect();
     let gathered = Box::pin(candidates::gather(cx, &got_run, now, &mut report)).await?;
     batch::create(cx, &gathered, now, &mut report).await?;
+    for run in &report.created {
+        cx.driver.questions.used(&run.dag_id, run.partition_key.as_deref());
+    }
+    report.advanced.iter().for_each(|dag_id| cx.driver.questions.used(dag_id, None));
     Ok(report)
 }
 

@@ -3,18 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use ferroflow_db::dag::facts::{self, DagFacts as DagRow};
 use ferroflow_db::pending_partition::{self, Arrived, PendingPartition};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, serialized_dag};
-use ferroflow_execution::RunMaking;
-use ferroflow_execution::create_run::{OfRun, PlannedDeadlines, create_many, plan_deadlines};
+use ferroflow_db::{ScopedFutureExt as _, Tx};
+use ferroflow_execution::create_run::plan_deadlines;
 use ferroflow_model::partition_mapper::{KeyProblem, MapperKind, PartitionMapper, WaitPolicy};
 use ferroflow_model::runs::assets::AssetKey;
 use ferroflow_model::runs::create::NewRun;
 use ferroflow_model::runs::partitions::{self, AssetProgress, Lacking, PartitionedDag, Verdict};
 use ferroflow_model::timetable::{PartitionDate, Timetable};
 use ferroflow_python::timetables::ExpectedKeys;
-use ferroflow_telemetry::chain;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -22,10 +19,10 @@ use super::ask::{describe, is_undescribed};
 use super::assets::Assets;
 use super::awaited::{Said, received, said_by_python};
 use super::candidates::with_deadlines;
-use super::plan::{Owner, Plan, plan};
+use super::making;
+use super::partition_runs::{DueRun, Task};
 use super::report::{CreatedRuns, NotCreated};
-use super::shaping::{Shaping, Unasked};
-use super::{making, runs_per_transaction};
+use super::shaping::Shaping;
 use crate::run::Definition;
 use crate::{Context, Error};
 
@@ -35,38 +32,57 @@ const PAGE: i64 = 500;
 /// Makes a run for every pending partition whose assets are there, and deletes those that can have none any more.
 pub(super) async fn create(cx: &Context, now: Timestamp, report: &mut CreatedRuns) -> Result<(), Error> {
     let mut after = 0;
-    loop {
+    for number in 0.. {
         let mut page = Page::read(cx, after, now).await?;
         if describe(cx, &page.undescribed(), report).await {
             page = Page::read(cx, after, now).await?;
         }
-        let Some(last) = page.pending.last() else { return Ok(()) };
-        after = last.id;
-        page.said = said_by_python(cx, &page.pending, &page.arrived, &page.definitions, report).await;
-        let (runs, outdated) = page.decide(now, report);
-        let definitions: Vec<&Arc<Definition>> = page.definitions.values().collect();
-        let deadlines = &plan_deadlines(&cx.service, &with_deadlines(&definitions)).await?;
-        delete(cx, &page, &outdated, report).await?;
-        let task = &Task { cx, making: &making(cx)?, page: &page, deadlines, now };
-        match Shaping::new(cx).await {
-            Ok(shaping) => task.create(&runs, shaping, report).await?,
-            Err(error) => {
-                for (_, dag_id, _) in &runs {
-                    report.refuse(dag_id, NotCreated::InstanceRules(chain(&error)));
-                }
+        if !page.pending.is_empty() {
+            create_some(cx, number, &mut page, now, report).await?;
+        }
+        let Some(next) = page.next else { break };
+        after = next;
+    }
+    Ok(())
+}
+
+async fn create_some(
+    cx: &Context,
+    number: usize,
+    page: &mut Page,
+    now: Timestamp,
+    report: &mut CreatedRuns,
+) -> Result<(), Error> {
+    let pending = (number, page.pending.as_slice());
+    page.said = said_by_python(cx, pending, &page.arrived, &page.definitions, report).await;
+    let page = &*page;
+    for (dag_id, reason) in &page.unreadable {
+        report.refuse(dag_id, NotCreated::NoDefinition(reason.clone()));
+    }
+    let (runs, outdated) = page.decide(now, report);
+    let definitions: Vec<&Arc<Definition>> = page.definitions.values().collect();
+    let deadlines = &plan_deadlines(&cx.service, &with_deadlines(&definitions)).await?;
+    delete(cx, page, &outdated, report).await?;
+    let task = &Task { cx, making: &making(cx)?, definitions: &page.definitions, deadlines, now };
+    match Shaping::new(cx).await {
+        Ok(shaping) => task.create(&runs, shaping, report).await?,
+        Err(no_answer) => {
+            for (_, dag_id, _) in &runs {
+                let reason = NotCreated::unanswered(no_answer.clone(), NotCreated::InstanceRules);
+                report.refuse(dag_id, reason);
             }
         }
-        if i64::try_from(page.pending.len()).unwrap_or(i64::MAX) < PAGE {
-            return Ok(());
-        }
     }
+    Ok(())
 }
 
 /// Some pending partitions, and what is known of them.
 struct Page {
     pending: Vec<PendingPartition>,
+    next: Option<i64>,
     arrived: Vec<Arrived>,
     definitions: HashMap<String, Arc<Definition>>,
+    unreadable: Vec<(String, String)>,
     fingerprints: HashMap<String, Value>,
     assets: Assets,
     /// What Python says, where a mapper or a timetable is somebody's own.
@@ -81,22 +97,37 @@ impl Page {
     }
 
     async fn load(tx: &mut Tx, cx: &Context, after: i64, now: Timestamp) -> Result<Self, Error> {
-        let pending = pending_partition::page(tx, after, PAGE).await?;
+        let ferroflow_db::Page { found: pending, next } = pending_partition::page(tx, after, PAGE).await?;
         let ids: Vec<i64> = pending.iter().map(|partition| partition.id).collect();
         let arrived = if ids.is_empty() { Vec::new() } else { pending_partition::arrived(tx, &ids).await? };
         let dag_ids: BTreeSet<&str> = pending.iter().map(|partition| partition.dag_id.as_str()).collect();
         let dag_ids: Vec<&str> = dag_ids.into_iter().collect();
         let read = cx.definitions.newest_of(tx, &dag_ids, now).await?;
         // What cannot be read is left as it is: it may be readable again, and nothing that has come is thrown away.
-        let definitions: HashMap<String, Arc<Definition>> =
-            read.into_iter().filter_map(|(dag_id, read)| Some((dag_id, read.ok()?))).collect();
+        let mut definitions: HashMap<String, Arc<Definition>> = HashMap::new();
+        let mut unreadable = Vec::new();
+        for (dag_id, read) in read {
+            match read {
+                Ok(definition) => _ = definitions.insert(dag_id, definition),
+                Err(error) => unreadable.push((dag_id, error.to_string())),
+            }
+        }
         let native = definitions.iter().filter(|(_, read)| read.timetable_document.is_none());
         let fingerprints = native
             .filter_map(|(id, read)| Some((id.clone(), read.dag().timetable.rollup_fingerprint().ok()?)))
             .collect();
         let conditions: Vec<_> = definitions.values().filter_map(|read| read.assets()).collect();
         let assets = Assets::load(tx, conditions.into_iter()).await?;
-        Ok(Self { pending, arrived, definitions, fingerprints, assets, said: Said::default() })
+        Ok(Self {
+            pending,
+            next,
+            arrived,
+            definitions,
+            unreadable,
+            fingerprints,
+            assets,
+            said: Said::default(),
+        })
     }
 
     fn undescribed(&self) -> Vec<Arc<Definition>> {
@@ -123,7 +154,7 @@ impl Page {
             let Some(partition) = by_id.get(&id) else { continue };
             let dag_id = partition.dag_id.as_str();
             // Why Python has no answer is told already.
-            if self.said.is_silent(dag_id) {
+            if self.said.is_silent(partition) {
                 continue;
             }
             match verdict {
@@ -248,122 +279,4 @@ async fn delete(cx: &Context, page: &Page, outdated: &[i64], report: &mut Create
         report.outdated_partitions.push((dag_id.unwrap_or_default(), id));
     }
     Ok(())
-}
-
-/// A run to be made, with the row of its partition and its DAG.
-type DueRun<'p> = (i64, &'p str, NewRun<'p>);
-
-/// One transaction.
-struct Task<'a> {
-    cx: &'a Context,
-    making: &'a RunMaking,
-    page: &'a Page,
-    deadlines: &'a HashMap<uuid::Uuid, PlannedDeadlines>,
-    now: Timestamp,
-}
-
-impl Task<'_> {
-    /// Makes runs, many in one transaction. What the database refuses is tried in halves, as for other runs.
-    async fn create(
-        &self,
-        runs: &[DueRun<'_>],
-        mut shaping: Shaping<'_>,
-        report: &mut CreatedRuns,
-    ) -> Result<(), Error> {
-        let chunks = runs.chunks(runs_per_transaction(self.cx)).rev();
-        let mut left: Vec<Vec<&DueRun<'_>>> = chunks.map(|chunk| chunk.iter().collect()).collect();
-        while let Some(batch) = left.pop() {
-            let (runs, shaped) = (batch.as_slice(), &shaping);
-            let made =
-                self.cx.db.transact(|tx| async move { self.run(tx, runs, shaped).await }.scope_boxed());
-            match made.await {
-                Ok((part, unasked)) => {
-                    report.add(part);
-                    let ready = shaping.ask(unasked, report).await;
-                    if !ready.is_empty() {
-                        left.push(
-                            batch.into_iter().filter(|(_, dag_id, _)| ready.contains(*dag_id)).collect(),
-                        );
-                    }
-                }
-                Err(error) if error.is_about_data() && batch.len() > 1 => {
-                    let (first, second) = batch.split_at(batch.len() / 2);
-                    left.extend([second.to_vec(), first.to_vec()]);
-                }
-                Err(error) if error.is_about_data() => {
-                    for (_, dag_id, _) in batch {
-                        report.refuse(dag_id, NotCreated::Database(error.to_string()));
-                    }
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-
-    async fn run(
-        &self,
-        tx: &mut Tx,
-        batch: &[&DueRun<'_>],
-        shaping: &Shaping<'_>,
-    ) -> Result<(CreatedRuns, Vec<Unasked>), DbError> {
-        let mut report = CreatedRuns::default();
-        let ids: Vec<i64> = batch.iter().map(|(id, ..)| *id).collect();
-        let free: BTreeSet<i64> = pending_partition::lock_free(tx, &ids).await?.into_iter().collect();
-        let dag_ids: BTreeSet<&str> = batch.iter().map(|(_, dag_id, _)| *dag_id).collect();
-        let dag_ids: Vec<&str> = dag_ids.into_iter().collect();
-        let rows = facts::find(tx, &dag_ids).await?.dags;
-        let rows: HashMap<&str, &DagRow> = rows.iter().map(|row| (row.dag_id.as_str(), row)).collect();
-        let versions = serialized_dag::latest_hashes(tx, &dag_ids).await?;
-        let none = PlannedDeadlines::default();
-        let mut planned: Vec<(i64, Plan)> = Vec::new();
-        let mut unasked = Vec::new();
-        for (id, dag_id, run) in batch.iter().filter(|(id, ..)| free.contains(id)) {
-            let (Some(row), Some(definition)) = (rows.get(dag_id), self.page.definitions.get(*dag_id)) else {
-                continue;
-            };
-            if versions.get(*dag_id).is_none_or(|(_, hash)| *hash != definition.hash) {
-                report.refuse(dag_id, NotCreated::Changed);
-                report.is_more_due = true;
-                continue;
-            }
-            let deadlines = self.deadlines.get(&definition.version.id).unwrap_or(&none);
-            let owner = Owner { row, definition, asked: None, deadlines };
-            match plan(self.cx, self.making, &owner, run, self.now) {
-                Ok(plan) => match shaping.shaped(plan, definition.dag()) {
-                    Ok(plan) => planned.push((*id, plan)),
-                    Err(plan) => {
-                        unasked.push(Unasked { definition: Arc::clone(definition), plan: *plan });
-                    }
-                },
-                Err(reason) => report.refuse(dag_id, reason),
-            }
-        }
-        self.write(tx, planned, &rows, &mut report).await?;
-        Ok((report, unasked))
-    }
-
-    async fn write(
-        &self,
-        tx: &mut Tx,
-        planned: Vec<(i64, Plan)>,
-        rows: &HashMap<&str, &DagRow>,
-        report: &mut CreatedRuns,
-    ) -> Result<(), DbError> {
-        let (runs, outlines): (Vec<_>, Vec<_>) =
-            planned.into_iter().map(|(id, plan)| (plan.run, (id, plan.outline, plan.deadlines))).unzip();
-        let made = create_many(tx, runs, self.now).await?;
-        for ((partition, run, deadlines), made) in outlines.into_iter().zip(made) {
-            let consumed_events = pending_partition::give_run(tx, partition, made.id, self.now).await?;
-            let of_run = OfRun {
-                id: made.id,
-                dag_id: &run.dag_id,
-                bundle_name: rows.get(run.dag_id.as_str()).map_or("", |row| &row.bundle_name),
-                logical_date: None,
-            };
-            let deadlines = deadlines.add(tx, &of_run, self.now).await?;
-            report.created.push(run.created(made, consumed_events, deadlines));
-        }
-        Ok(())
-    }
 }

@@ -14,11 +14,14 @@ use serde_json::Map;
 use super::ask::Asked;
 use super::report::{Created, NotCreated};
 use crate::Context;
+use crate::questions::{Due, NewRunKey, NewRunQuestion};
 use crate::run::Definition;
 
 /// A run to be written.
 #[derive(Clone)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
+    /// What Python is asked, if it has a say.
+    pub(super) question: NewRunQuestion,
     pub(super) run: PlannedRun,
     pub(super) deadlines: PlannedDeadlines,
     pub(super) outline: Outline,
@@ -77,6 +80,11 @@ pub(super) fn plan(
         unixname: cx.driver.unixname.clone(),
     };
     Ok(Plan {
+        question: NewRunQuestion {
+            dag_hash: owner.definition.hash.clone(),
+            version: owner.definition.version.id,
+            run: asked_about(&new),
+        },
         run: PlannedRun::new(dag, &owner.definition.version, &new, now),
         deadlines: owner.deadlines.clone(),
         outline: Outline {
@@ -90,16 +98,29 @@ pub(super) fn plan(
     })
 }
 
-impl Outline {
-    /// Whether both are the same run, which may be named by chance.
-    pub(super) fn is_of_the_same_run(&self, other: &Self) -> bool {
-        let key = |outline: &Self| {
-            let Self { dag_id, run_type, run_after, logical_date, partition_key, .. } = outline.clone();
-            (dag_id, run_type, run_after, logical_date, partition_key)
-        };
-        key(self) == key(other)
+/// A run as far as two questions about it are the same: without its name, which may be one by chance, and without the time
+/// of what assets ask for, which is that of the pass or of the last event.
+fn asked_about(run: &NewRun) -> NewRun {
+    let run_after =
+        if run.run_type == RunType::AssetTriggered { Timestamp::UNIX_EPOCH } else { run.run_after };
+    NewRun { run_id: String::new(), run_after, ..run.clone() }
+}
+
+impl Plan {
+    /// The same run as Python was asked about it, at the time that it has by now. It keeps the name that Python knows.
+    pub(super) fn as_said(&self, said: Self) -> Self {
+        let run_after = self.outline.run_after;
+        let outline = Outline { run_after, ..said.outline };
+        Self { run: said.run.at(run_after), outline, ..said }
     }
 
+    /// What the run is of.
+    pub(super) fn key(&self) -> NewRunKey {
+        (self.outline.dag_id.clone(), self.outline.partition_key.clone())
+    }
+}
+
+impl Outline {
     /// What is reported of the run.
     pub(super) fn created(
         self,
@@ -113,6 +134,7 @@ impl Outline {
             run_id: self.run_id,
             run_type: self.run_type,
             run_after: self.run_after,
+            partition_key: self.partition_key,
             instances: made.instances,
             operators: made.operators,
             consumed_events,
@@ -137,10 +159,15 @@ pub(super) fn next_after(
             Ok(None)
         }
         Err(NoNextRun::AskPython(_)) => match asked {
-            Some(asked) if asked.about == *last => asked.next.clone().map_err(NotCreated::Timetable),
+            Some(asked) if asked.about == *last => Ok(said(asked)?.next),
             _ => Err(NotCreated::Changed),
         },
     }
+}
+
+fn said(asked: &Asked) -> Result<Due, NotCreated> {
+    let said = asked.said.clone();
+    said.map_err(|no_answer| NotCreated::unanswered(no_answer, NotCreated::Timetable))
 }
 
 /// What a timetable is told of a run that is made.
@@ -157,7 +184,7 @@ fn run_id(owner: &Owner<'_>, run: &DecidedRun<'_>) -> Result<String, NotCreated>
     match run.run_id(&owner.definition.dag().timetable, rand::random()) {
         Ok(run_id) => Ok(run_id),
         Err(NoRun::Custom(_)) => match owner.asked {
-            Some(asked) if asked.about == info(run) => asked.run_id.clone().map_err(NotCreated::Timetable),
+            Some(asked) if asked.about == info(run) => Ok(said(asked)?.run_id),
             _ => Err(NotCreated::Changed),
         },
         Err(reason) => Err(NotCreated::Timetable(reason.to_string())),

@@ -5,6 +5,8 @@ use ferroflow_model::runs::{create, partitions};
 use ferroflow_model::state::RunType;
 use jiff::Timestamp;
 
+use crate::NoAnswer;
+
 /// What became of the DAGs that were looked at.
 #[derive(Debug, Default)]
 pub struct CreatedRuns {
@@ -33,6 +35,8 @@ pub struct Created {
     pub run_type: RunType,
     /// From when on it may run.
     pub run_after: Timestamp,
+    /// The partition it is for.
+    pub partition_key: Option<String>,
     /// How many task instances it has.
     pub instances: usize,
     /// How many of them are of each kind of operator.
@@ -84,6 +88,9 @@ pub enum NotCreated {
     /// There is a run of that name, for another date.
     #[error("there is a run {0:?} already, for another date")]
     RunIdTaken(String),
+    /// What somebody wrote in Python is asked: who.
+    #[error("{0} is asked, and has not answered yet")]
+    Awaited(String),
     /// Its timetable has no answer.
     #[error("{0}")]
     Timetable(String),
@@ -102,6 +109,16 @@ pub enum NotCreated {
     /// The database does not take the run.
     #[error("the database refuses the run: {0}")]
     Database(String),
+}
+
+impl NotCreated {
+    /// That there is no answer yet, or why there is none.
+    pub(super) fn unanswered(no_answer: NoAnswer, failed: impl FnOnce(String) -> Self) -> Self {
+        match no_answer {
+            NoAnswer::Awaited(who) => Self::Awaited(who),
+            NoAnswer::Failed(reason) => failed(reason),
+        }
+    }
 }
 
 impl CreatedRuns {

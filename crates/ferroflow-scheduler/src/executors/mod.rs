@@ -82,6 +82,11 @@ impl<E: Executor> Executors<E> {
         self.handed.contains_key(&id)
     }
 
+    /// The tries that they have, by their ids.
+    pub fn ids(&self) -> impl Iterator<Item = Uuid> {
+        self.handed.keys().copied()
+    }
+
     /// The tries that they have, and whether each has told its state already.
     pub fn have(&self) -> impl Iterator<Item = (&TaskInstanceKey, i32, bool)> {
         self.handed.values().filter_map(|stays| {
@@ -115,6 +120,7 @@ impl<E: Executor> Executors<E> {
         let mut is_told = false;
         match event.what {
             Happening::StateSet(_) => stays.told = (stays.told + 1).min(stays.all),
+            Happening::SlotFree => {}
             Happening::Ended | Happening::NotStarted(_) => {
                 is_told = stays.told > 0;
                 stays.told = stays.told.saturating_sub(1);

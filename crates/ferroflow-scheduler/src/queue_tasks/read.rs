@@ -77,7 +77,7 @@ async fn definitions(
     for run in dag_run_query::with_dag(tx, &ids).await? {
         match cx.definitions.of_run(tx, &run.run, now).await {
             Ok(definition) => _ = definitions.insert(run.run.id, definition),
-            Err(Error::Db(error)) => return Err(error),
+            Err(Error::Db(error)) if !matches!(error, DbError::Column(_)) => return Err(error),
             Err(Error::NotSerialized(dag_id)) => _ = found.lost.insert(dag_id),
             Err(error) => found.set_aside.push((run.run.dag_id, error.to_string())),
         }

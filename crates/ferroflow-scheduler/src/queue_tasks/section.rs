@@ -72,8 +72,10 @@ pub(super) async fn pass(
     let (decision, admitted) = decide(asked, &in_use);
     let (mut granted, left_out) = lock_and_check(tx, asked, &admitted).await?;
     *locked(attempted) = granted.iter().filter_map(|one| attempt(one, &admitted)).collect();
+    // Before anything is written: those that are queued by then were so after all, and the others are granted anew.
+    let recovered = recovered(tx, asked).await?;
     write(tx, asked, &mut granted).await?;
-    granted.extend(recovered(tx, asked).await?);
+    granted.extend(recovered);
     Ok(Some(Pass { decision, in_use, granted, left_out, set_aside, reading }))
 }
 

@@ -15,6 +15,7 @@ use ferroflow_model::weight::{Weight, weights};
 use ferroflow_python::timetables::Described;
 use uuid::Uuid;
 
+use super::past::asked_about;
 use crate::Error;
 use crate::create_run::DagVersionRef;
 
@@ -36,6 +37,8 @@ pub struct Definition {
     pub(crate) weights: Vec<Weight>,
     /// The tasks that others are mapped over.
     pub(crate) mapped_over: Vec<TaskIndex>,
+    /// The tasks of which it matters what became of them in the run before.
+    pub(crate) asks_past_of: Vec<TaskIndex>,
     /// The timetable as it is stored, if Python is to be asked about it.
     pub(crate) timetable_document: Option<Json>,
     /// What Python says about a timetable of somebody's own, once it was asked.
@@ -129,6 +132,7 @@ impl Definition {
         Ok(Self {
             weights: weights(&dag),
             mapped_over: mapped_over(&dag),
+            asks_past_of: asked_about(&dag),
             timetable_document: document.flatten(),
             described: OnceLock::new(),
             plan: Arc::new(Plan::new(Arc::new(dag))),

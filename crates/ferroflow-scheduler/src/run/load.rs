@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{ActiveRun, Definition, Driver, Known, Pace};
+use super::{ActiveRun, Definition, Driver, Earlier, Known, Pace};
 use crate::{Definitions, Error};
 
 impl ActiveRun {
@@ -81,7 +81,7 @@ impl ActiveRun {
         let dag = Arc::clone(definition.dag());
         let instances = task_instance_step::of_run(tx, dag_id, run_id).await?;
         let reschedules = run_facts::reschedules(tx, dag_id, run_id, Tasks::All).await?;
-        let past = past(tx, &dag, &row).await?;
+        let (past, earlier) = past(tx, &dag, &row).await?;
         let view = View { dag: &dag, run: &row, longest_wait: driver.longest_wait, now };
         let (mut found, mut rows, mut strays) = (Vec::new(), HashMap::new(), Vec::new());
         for instance in &instances {
@@ -106,7 +106,7 @@ impl ActiveRun {
         for (instance, skips) in read_skips(tx, &definition, &row, None).await? {
             model.set_skips(instance.task, instance.map_index, skips);
         }
-        Ok(Self { row, definition, model, rows, strays })
+        Ok(Self { row, definition, model, rows, earlier, strays })
     }
 }
 
@@ -275,21 +275,23 @@ fn facts(dag: &Dag, run: &DagRun, pace: Pace, now: Timestamp) -> Facts {
     }
 }
 
-/// The run before, where a task asks for it.
-pub(super) async fn past(tx: &mut Tx, dag: &Dag, run: &DagRun) -> Result<Option<Past>, Error> {
+/// What became of the run before, and which it is, where a task asks for it.
+pub(super) async fn past(tx: &mut Tx, dag: &Dag, run: &DagRun) -> Result<(Option<Past>, Earlier), Error> {
     let asking: Vec<(TaskIndex, &str)> = dag
         .indexed_tasks()
         .filter(|(_, task)| task.is(Flag::DependsOnPast))
         .map(|(index, task)| (index, &*task.task_id))
         .collect();
-    let Some(date) = run.logical_date.filter(|_| !asking.is_empty()) else { return Ok(None) };
+    let Some(date) = run.logical_date.filter(|_| !asking.is_empty()) else {
+        return Ok((None, Earlier::default()));
+    };
     if let Some(backfill) = run.backfill_id
         && run_facts::is_first_of_backfill(tx, backfill, run.id).await?
     {
-        return Ok(None);
+        return Ok((None, Earlier { id: None, is_exempt: true }));
     }
     let Some(earlier) = run_facts::earlier_run(tx, &run.dag_id, date, !dag.catchup).await? else {
-        return Ok(None);
+        return Ok((None, Earlier::default()));
     };
     let counts = run_facts::past(tx, &run.dag_id, &earlier.run_id).await?;
     // Who is in that run was there before. All others are looked for in all of the history, and are few.
@@ -310,5 +312,6 @@ pub(super) async fn past(tx: &mut Tx, dag: &Dag, run: &DagRun) -> Result<Option<
         past.was_there_before = task.is(Flag::DependsOnPast)
             && (past.instances > 0 || before.iter().any(|name| **name == *task.task_id));
     }
-    Ok(Some(Past { logical_date: earlier.logical_date, tasks }))
+    let past = Past { logical_date: earlier.logical_date, tasks };
+    Ok((Some(past), Earlier { id: Some(earlier.id), is_exempt: false }))
 }

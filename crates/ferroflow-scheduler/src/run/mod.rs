@@ -9,6 +9,7 @@ mod callback;
 mod definition;
 mod end;
 mod load;
+mod past;
 mod queue;
 mod refresh;
 mod shape;
@@ -22,17 +23,19 @@ use std::sync::Arc;
 use ferroflow_db::dag_run::DagRun;
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_model::dag::Flag;
 use ferroflow_model::readiness::{InstanceRef, Run, Waiting};
 use ferroflow_model::state::TaskState;
 use ferroflow_python::task_instances::InstanceRules;
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::Questions;
+
 pub use definition::Definition;
+pub(crate) use past::Earlier;
 pub use queue::{ExecutorNames, Queued};
 pub(crate) use refresh::Compared;
-pub use step::Step;
+pub use step::{Stale, Step};
 
 /// Who drives runs.
 #[derive(Clone)]
@@ -49,6 +52,8 @@ pub struct Driver {
     pub pace: Pace,
     /// Weight rules and the mutation hook, which somebody wrote in Python; none where there is no Python.
     pub rules: Option<Arc<InstanceRules>>,
+    /// What they and others were asked: who has a loop to go on with does not wait for the answers.
+    pub questions: Questions,
 }
 
 /// Whether the clock matters for a run as a whole.
@@ -69,6 +74,8 @@ pub struct ActiveRun {
     pub definition: Arc<Definition>,
     model: Run,
     rows: HashMap<InstanceRef, Known>,
+    /// The run before it, when it was last read.
+    pub(crate) earlier: Earlier,
     /// Instances of tasks that the DAG does not have any more.
     strays: Vec<(Uuid, Option<TaskState>)>,
 }
@@ -110,6 +117,21 @@ impl ActiveRun {
         self.model.instances().filter_map(|instance| self.seen(instance.reference()))
     }
 
+    /// How many instances it has.
+    pub(crate) fn size(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The tries that are with an executor, or are to go to one.
+    pub(crate) fn on_their_way(&self) -> Vec<Uuid> {
+        let is_on_its_way = |state| {
+            use TaskState::{Queued, Restarting, Running, Scheduled};
+            matches!(state, Some(Scheduled | Queued | Running | Restarting))
+        };
+        let instances = self.model.instances().filter(|instance| is_on_its_way(instance.state));
+        instances.filter_map(|instance| Some(self.rows.get(&instance.reference())?.id)).collect()
+    }
+
     /// One of its instances.
     pub fn seen(&self, reference: InstanceRef) -> Option<SeenInstance> {
         let instance = self.model.instance(reference.task, reference.map_index)?;
@@ -145,11 +167,6 @@ impl ActiveRun {
     /// Whether a step at this time could decide anything.
     pub fn needs_step(&self, now: Timestamp) -> bool {
         self.model.needs_examination(now) || !self.strays.is_empty()
-    }
-
-    /// Whether the run before matters to any task.
-    pub(crate) fn depends_on_past(&self) -> bool {
-        self.definition.dag().tasks().iter().any(|task| task.is(Flag::DependsOnPast))
     }
 
     fn key(&self, reference: InstanceRef) -> TaskInstanceKey {

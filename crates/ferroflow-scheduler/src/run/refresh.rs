@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::load::{View, done_and_mapped_over, known, past, read_lengths, read_results, read_skips};
-use super::{ActiveRun, Driver};
+use super::{ActiveRun, Driver, Earlier};
 use crate::Error;
 
 /// How a row compares with what is known of it.
@@ -32,7 +32,7 @@ struct Changes {
     reschedules: HashMap<Uuid, Timestamp>,
     lengths: Vec<(TaskIndex, Option<u64>)>,
     skips: Vec<(InstanceRef, Option<Skips>)>,
-    past: Option<Past>,
+    past: (Option<Past>, Earlier),
 }
 
 impl ActiveRun {
@@ -72,7 +72,9 @@ impl ActiveRun {
         let read = db.read(|tx| {
             async move { Error::split(past(tx, run.definition.dag(), &run.row).await) }.scope_boxed()
         });
-        self.model.set_past(read.await??);
+        let (past, earlier) = read.await??;
+        self.model.set_past(past);
+        self.earlier = earlier;
         Ok(())
     }
 
@@ -157,8 +159,9 @@ impl ActiveRun {
         for (instance, skips) in changes.skips {
             self.model.set_skips(instance.task, instance.map_index, skips);
         }
-        if changes.past.is_some() {
-            self.model.set_past(changes.past);
+        if let (Some(past), earlier) = changes.past {
+            self.model.set_past(Some(past));
+            self.earlier = earlier;
         }
     }
 }

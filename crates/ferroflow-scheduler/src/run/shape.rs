@@ -1,14 +1,23 @@
 //! User code has its say about the instances that a step makes, and about the first of them, which was there.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use ferroflow_db::task_instance::TaskInstance;
-use ferroflow_db::task_instance::reshape::Shape;
+use ferroflow_model::state::TaskState;
 use ferroflow_python::task_instances::Occasion;
+use ferroflow_telemetry::chain;
 use uuid::Uuid;
 
 use super::writes::Write;
 use super::{ActiveRun, Driver};
 use crate::Error;
-use crate::create_run::{About, shape_all};
+use crate::attended::RunKey;
+use crate::create_run::{About, has_say, shape_all};
+use crate::questions::{InstancesQuestion, ShapedInstances};
+
+/// Who is asked about instances.
+const WHO: &str = "what has a say about its task instances (weight rules, task_instance_mutation_hook)";
 
 impl ActiveRun {
     /// Asks about what is to be written. True if an instance will have another state than was decided: the run is to be
@@ -26,7 +35,7 @@ impl ActiveRun {
         if made.is_empty() && first.is_empty() {
             return Ok(false);
         }
-        let changed = self.ask(driver, Occasion::Expanded, &mut made, &first).await?;
+        let (made, changed) = Box::pin(self.ask(driver, Occasion::Expanded, made, first)).await?;
         let mut made = made.into_iter();
         let mut has_other_state = false;
         for write in &mut *writes {
@@ -41,21 +50,63 @@ impl ActiveRun {
         Ok(has_other_state)
     }
 
-    /// Asks about instances to be made and, if there is a hook, about some that are there.
+    /// Asks about instances to be made and, if there is a hook, about some that are there, which are given by their ids and
+    /// the map index that they will have. Where there is a loop to go on with, that there is no answer yet is an error.
     pub(crate) async fn ask(
         &self,
         driver: &Driver,
         occasion: Occasion,
-        made: &mut [TaskInstance],
-        there: &[(Uuid, i32)],
-    ) -> Result<Vec<(Uuid, Shape)>, Error> {
-        let about = About {
-            dag: self.definition.dag(),
-            version: self.definition.version.id,
-            run_id: &self.row.run_id,
-            new_run: None,
-            occasion,
+        mut made: Vec<TaskInstance>,
+        there: Vec<(Uuid, i32)>,
+    ) -> Result<ShapedInstances, Error> {
+        let dag = self.definition.dag();
+        let has_no_hook = driver.rules.as_ref().is_none_or(|rules| rules.known_hook() == Some(false));
+        if has_no_hook && !made.iter().any(|instance| has_say(dag, &instance.key.task_id, false)) {
+            return Ok((made, Vec::new()));
+        }
+        // Only a hook has a say about those.
+        let there = if has_no_hook { Vec::new() } else { there };
+        let version = self.definition.version.id;
+        let question = self.question(occasion, &made, &there);
+        let run = RunKey { dag_id: self.row.dag_id.clone(), run_id: self.row.run_id.clone() };
+        let asked = || {
+            let (rules, dag, run_id) = (driver.rules.clone(), Arc::clone(dag), run.run_id.clone());
+            let mut made = made.clone();
+            async move {
+                let about = About { dag: &dag, version, run_id: &run_id, new_run: None, occasion };
+                let changed = shape_all(rules.as_deref(), &about, &mut made, &there).await;
+                Ok((made, changed.map_err(|error| chain(&error))?))
+            }
         };
-        Ok(shape_all(driver.rules.as_deref(), &about, made, there).await?)
+        let (shaped, changed) = driver.questions.instances(&run, question, WHO, asked).await?;
+        let name = |instance: &TaskInstance| (instance.key.task_id.clone(), instance.key.map_index);
+        let mut shaped: HashMap<_, _> = shaped.into_iter().map(|shaped| (name(&shaped), shaped)).collect();
+        for instance in &mut made {
+            if let Some(shaped) = shaped.remove(&name(instance)) {
+                // Which instance it is, is known here; when it was asked, it may have been another.
+                *instance = TaskInstance { id: instance.id, updated_at: instance.updated_at, ..shaped };
+            }
+        }
+        Ok((made, changed))
+    }
+
+    /// What is asked. In whatever order the instances are, it is the same question.
+    fn question(
+        &self,
+        occasion: Occasion,
+        made: &[TaskInstance],
+        there: &[(Uuid, i32)],
+    ) -> InstancesQuestion {
+        let key = |instance: &TaskInstance| {
+            let state = instance.state.map(TaskState::as_str);
+            (instance.key.task_id.clone(), instance.key.map_index, state)
+        };
+        InstancesQuestion {
+            version: self.definition.version.id,
+            dag_hash: self.definition.hash.clone(),
+            occasion,
+            made: made.iter().map(key).collect(),
+            there: there.iter().copied().collect(),
+        }
     }
 }

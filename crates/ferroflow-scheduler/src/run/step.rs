@@ -9,6 +9,7 @@ use ferroflow_db::{
 use ferroflow_model::dag::TaskIndex;
 use ferroflow_model::readiness::{Action, InstanceRef, RunVerdict, WhenReady};
 use ferroflow_model::state::{RunState, RunType, is_unfinished};
+use ferroflow_telemetry::chain;
 use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -19,7 +20,7 @@ use super::end;
 use super::load::done_and_mapped_over;
 use super::writes::{Write, add_writes};
 use super::{ActiveRun, Compared, Driver, Pace};
-use crate::Error;
+use crate::{Error, LOCK_PATIENCE};
 
 /// How many examinations are written together at most.
 const MOST_EXAMINATIONS: usize = 1000;
@@ -33,8 +34,29 @@ pub struct Step {
     pub scheduled: Vec<InstanceRef>,
     /// Instances that went to another state without having run.
     pub changed: Vec<InstanceRef>,
-    /// Whether rows were found in another state than was known: the run was loaded anew, and says nothing more.
-    pub is_stale: bool,
+    /// Why it was not written as it was decided, if so: the run was loaded anew, and says nothing more.
+    pub stale: Option<Stale>,
+}
+
+/// Why what was decided was not written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stale {
+    /// Another transaction has the row of the run, of one of its task instances or of its DAG, or the run does not run any
+    /// more.
+    Locked,
+    /// Rows were not as they were known.
+    Changed,
+    /// The database does not take it: why. It may be that somebody has done the same.
+    Refused(String),
+}
+
+/// What was decided, and is to be written.
+struct Decided {
+    step: Step,
+    writes: Vec<Write>,
+    ending: Option<Ending>,
+    /// The tasks whose results are to be read afterwards.
+    done: Vec<TaskIndex>,
 }
 
 impl ActiveRun {
@@ -46,46 +68,29 @@ impl ActiveRun {
         when_ready: WhenReady,
         now: Timestamp,
     ) -> Result<Step, Error> {
-        let mut writes = Vec::new();
-        let mut step =
-            Step { run: RunVerdict::Running, scheduled: Vec::new(), changed: Vec::new(), is_stale: false };
-        let mut ending = None;
-        let mut done = Vec::new();
-        // What one examination decides lets the next one decide more; they are written together.
-        for _ in 0..MOST_EXAMINATIONS {
-            let unfinished = self.unfinished_ids();
-            let decision = self.model.examine(now, when_ready);
-            add_writes(&mut writes, self, driver, &decision.actions, now);
-            tell(&mut step, &decision.actions);
-            step.run = decision.run;
-            ending =
-                Ending::of(decision.run, unfinished, |blocked| self.rows.get(&blocked).map(|row| row.id));
-            done = self.done_by(&decision.actions);
-            if ending.is_some() || !done.is_empty() || !self.model.needs_examination(now) {
-                break;
-            }
-        }
+        let Decided { step, mut writes, ending, done } = self.decide(driver, when_ready, now);
         let is_shaped_otherwise = self.shape(driver, &mut writes).await?;
         let run = &*self;
         let (writes, ending) = (&writes, ending.as_ref());
         let written =
             db.transact(|tx| async move { run.write(tx, driver, writes, ending, now).await }.scope_boxed());
-        let is_stale = match written.await {
-            Ok(Some(met)) => {
+        let stale = match written.await {
+            Ok(Ok(met)) => {
                 if met > 0 {
                     runs::deadlines_met(&run.row.dag_id, &run.row.run_id, met);
                 }
-                false
+                None
             }
-            Ok(None) => true,
+            Ok(Err(stale)) => Some(stale),
             // Somebody made the same instances, say. Nothing was written.
-            Err(error) if error.is_about_data() => true,
+            Err(error) if error.is_about_data() => Some(Stale::Refused(chain(&error))),
+            Err(error) if error.is_busy() => Some(Stale::Locked),
             Err(error) => return Err(error.into()),
         };
-        if is_stale {
+        if stale.is_some() {
             self.reload(db, driver, now).await?;
             let run = RunVerdict::Running;
-            return Ok(Step { run, scheduled: Vec::new(), changed: Vec::new(), is_stale });
+            return Ok(Step { run, scheduled: Vec::new(), changed: Vec::new(), stale });
         }
         if let Some(ending) = ending {
             self.row.state = ending.state;
@@ -97,6 +102,48 @@ impl ActiveRun {
         }
         self.read_results_of(db, &done).await?;
         Ok(step)
+    }
+
+    /// What would keep the next step from being written, if anything would. Whatever the attempt writes is undone, and
+    /// the run is not to be used any more.
+    pub(crate) async fn rehearse(
+        mut self,
+        db: &Db,
+        driver: &Driver,
+        now: Timestamp,
+    ) -> Result<Option<Stale>, Error> {
+        let Decided { writes, ending, .. } = self.decide(driver, WhenReady::Schedule, now);
+        let (run, writes, ending) = (&self, &writes, ending.as_ref());
+        let db = db.with_lock_patience(LOCK_PATIENCE);
+        let rehearsed =
+            db.rehearse(|tx| async move { run.write(tx, driver, writes, ending, now).await }.scope_boxed());
+        match rehearsed.await {
+            Ok(written) => Ok(written.err()),
+            Err(error) if error.is_about_data() => Ok(Some(Stale::Refused(chain(&error)))),
+            Err(error) if error.is_busy() => Ok(Some(Stale::Locked)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What one examination decides lets the next one decide more; they are written together.
+    fn decide(&mut self, driver: &Driver, when_ready: WhenReady, now: Timestamp) -> Decided {
+        let step = Step { run: RunVerdict::Running, scheduled: Vec::new(), changed: Vec::new(), stale: None };
+        let mut decided = Decided { step, writes: Vec::new(), ending: None, done: Vec::new() };
+        for _ in 0..MOST_EXAMINATIONS {
+            let unfinished = self.unfinished_ids();
+            let decision = self.model.examine(now, when_ready);
+            add_writes(&mut decided.writes, self, driver, &decision.actions, now);
+            tell(&mut decided.step, &decision.actions);
+            decided.step.run = decision.run;
+            decided.ending =
+                Ending::of(decision.run, unfinished, |blocked| self.rows.get(&blocked).map(|row| row.id));
+            decided.done = self.done_by(&decision.actions);
+            let is_more = self.model.needs_examination(now);
+            if decided.ending.is_some() || !decided.done.is_empty() || !is_more {
+                break;
+            }
+        }
+        decided
     }
 
     /// Reads the run again, all of it.
@@ -125,30 +172,32 @@ impl ActiveRun {
         writes: &[Write],
         ending: Option<&Ending>,
         now: Timestamp,
-    ) -> Result<Option<usize>, DbError> {
-        if driver.pace == Pace::Scheduled && !self.lock(tx).await? {
-            return Ok(None);
+    ) -> Result<Result<usize, Stale>, DbError> {
+        if driver.pace == Pace::Scheduled
+            && let Some(stale) = self.lock(tx).await?
+        {
+            return Ok(Err(stale));
         }
         if !carry_out(tx, &driver.fernet, writes, now).await? {
-            return Ok(None);
+            return Ok(Err(Stale::Changed));
         }
         if !dag_run::set_examined(tx, self.row.id, driver.job_id, now).await? {
-            return Ok(None);
+            return Ok(Err(Stale::Changed));
         }
-        let Some(ending) = ending else { return Ok(Some(0)) };
+        let Some(ending) = ending else { return Ok(Ok(0)) };
         if !self.is_as_known(tx).await? {
-            return Ok(None);
+            return Ok(Err(Stale::Changed));
         }
         let has_ended = dag_run::set_state(tx, self.row.id, RunState::Running, ending.state, now).await?;
         if !has_ended {
-            return Ok(None);
+            return Ok(Err(Stale::Changed));
         }
         callback::leave(tx, &self.row, &self.definition, ending, now).await?;
         let met = end::follow_up(tx, &self.row, &self.definition, ending, now).await?;
         if driver.pace == Pace::Scheduled && self.row.run_type != RunType::Backfill {
             dag::facts::recount_active(tx, &self.row.dag_id).await?;
         }
-        Ok(Some(met))
+        Ok(Ok(met))
     }
 
     /// Whether all instances are as they are known. Somebody may have cleared one of which nobody has told yet: a run that
@@ -163,13 +212,13 @@ impl ActiveRun {
         }))
     }
 
-    /// Locks the row of the run. False if somebody else has it, or has looked at it since it was read.
-    async fn lock(&self, tx: &mut Tx) -> Result<bool, DbError> {
+    /// Locks the row of the run, or tells that somebody else has it, or has looked at it since it was read.
+    async fn lock(&self, tx: &mut Tx) -> Result<Option<Stale>, DbError> {
         let micros = |date: Option<Timestamp>| date.map(Timestamp::as_microsecond);
-        let locked = attending::lock(tx, self.row.id).await?;
-        Ok(locked.is_some_and(|locked| {
-            micros(locked.last_scheduling_decision) == micros(self.row.last_scheduling_decision)
-        }))
+        let Some(locked) = attending::lock(tx, self.row.id).await? else { return Ok(Some(Stale::Locked)) };
+        let is_as_known =
+            micros(locked.last_scheduling_decision) == micros(self.row.last_scheduling_decision);
+        Ok((!is_as_known).then_some(Stale::Changed))
     }
 
     /// The tasks that others are mapped over and whose last instances these actions have settled: how many results they

@@ -93,10 +93,10 @@ impl ActiveRun {
         now: Timestamp,
     ) -> Result<Structure, Error> {
         let new = |(task, indexes): &(TaskIndex, Range<i32>)| self.new_instances(driver, *task, indexes, now);
-        let mut created: Vec<TaskInstance> = changes.created.iter().flat_map(new).collect();
+        let created: Vec<TaskInstance> = changes.created.iter().flat_map(new).collect();
         let there: Vec<(Uuid, i32)> =
             self.rows.iter().map(|(reference, known)| (known.id, reference.map_index)).collect();
-        let reshaped = self.ask(driver, Occasion::Created, &mut created, &there).await?;
+        let (created, reshaped) = Box::pin(self.ask(driver, Occasion::Created, created, there)).await?;
         Ok(Structure { changes, created, reshaped })
     }
 

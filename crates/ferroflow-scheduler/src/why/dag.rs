@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use ferroflow_db::dag::Dag as DagRow;
 use ferroflow_db::{Error as DbError, Tx, asset_trigger, import_error};
 use ferroflow_model::asset::AssetCondition;
+use ferroflow_model::dag::WeightRule;
 use ferroflow_model::runs::assets::{AssetKey, missing};
 use ferroflow_model::stored_assets::condition_of;
+use ferroflow_model::timetable::Timetable;
 use ferroflow_model::why::{ActiveRun, DagSituation, Holder, ImportFailure, Schedule};
 
 use super::surroundings::Surroundings;
@@ -22,7 +24,7 @@ pub(super) async fn situation<'a>(
 ) -> Result<DagSituation<'a>, Error> {
     let (definition, no_definition) = match Definition::latest(tx, &row.dag_id).await {
         Ok(definition) => (Some(definition), None),
-        Err(Error::Db(error)) => return Err(error.into()),
+        Err(Error::Db(error)) if !matches!(error, DbError::Column(_)) => return Err(error.into()),
         Err(error) => (None, Some(error.to_string())),
     };
     let condition = definition.as_ref().and_then(|definition| definition.dag().timetable.assets());
@@ -33,6 +35,7 @@ pub(super) async fn situation<'a>(
         is_paused: row.is_paused,
         is_stale: row.is_stale,
         import_failure: import_failure(tx, row).await?,
+        user_code: definition.as_ref().and_then(user_code),
         no_definition,
         max_active_runs: row.max_active_runs,
         active,
@@ -44,6 +47,23 @@ pub(super) async fn situation<'a>(
         },
         schedulers: &around.schedulers,
     })
+}
+
+/// The classes of somebody's own that a scheduler asks before it makes a run.
+fn user_code(definition: &Definition) -> Option<String> {
+    let dag = definition.dag();
+    let mut classes: BTreeSet<String> = BTreeSet::new();
+    match &dag.timetable {
+        Timetable::PartitionedAsset(partitioned) => {
+            classes.extend(partitioned.own_classes().iter().map(|own| format!("mapper {}", own.path())));
+        }
+        timetable => classes.extend(timetable.custom().map(|own| format!("timetable {}", own.class))),
+    }
+    classes.extend(dag.tasks().iter().filter_map(|task| match &task.weight_rule {
+        WeightRule::Custom(class) => Some(format!("weight rule {class}")),
+        _ => None,
+    }));
+    (!classes.is_empty()).then(|| classes.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 async fn import_failure(tx: &mut Tx, row: &DagRow) -> Result<Option<ImportFailure>, DbError> {

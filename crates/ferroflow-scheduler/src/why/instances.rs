@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ferroflow_config::Settings;
 use ferroflow_db::dag_run::DagRun;
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::task_instance::{self, TaskInstance};
@@ -14,8 +15,8 @@ use ferroflow_model::why::{self, Holder, InstanceSituation, Parked, Place, RunSi
 use ferroflow_telemetry::clock::signed;
 
 use super::{Answer, View};
-use crate::Error;
 use crate::run::{ActiveRun, Driver, Pace, SeenInstance};
+use crate::{Error, Questions};
 
 /// How many task instances are told of.
 const MOST_INSTANCES: usize = 50;
@@ -37,12 +38,13 @@ pub(super) async fn answers(
     row: &DagRun,
     task_id: Option<&str>,
 ) -> Result<Found, Error> {
-    let run = match ActiveRun::read(tx, &driver(view), &row.dag_id, &row.run_id, None, view.now).await {
-        Ok(run) => run,
-        Err(Error::Db(error)) => return Err(error.into()),
-        // Why the DAG cannot be used is told of the DAG.
-        Err(_) => return Ok(Found::default()),
-    };
+    let run =
+        match ActiveRun::read(tx, &driver(view.settings), &row.dag_id, &row.run_id, None, view.now).await {
+            Ok(run) => run,
+            Err(Error::Db(error)) => return Err(error.into()),
+            // Why the DAG cannot be used is told of the DAG.
+            Err(_) => return Ok(Found::default()),
+        };
     let all: Vec<SeenInstance> = run.instances().collect();
     let is_unfinished = |instance: &SeenInstance| !instance.state.is_some_and(TaskState::is_finished);
     situation.unfinished = all.iter().filter(|instance| is_unfinished(instance)).count();
@@ -84,14 +86,15 @@ pub(super) async fn answers(
     Ok(Found { parts, left_out, tasks })
 }
 
-fn driver(view: &View<'_>) -> Driver {
+pub(super) fn driver(settings: &Settings) -> Driver {
     Driver {
         job_id: None,
         unixname: String::new(),
         fernet: Arc::new(Fernet::default()),
-        longest_wait: i64::try_from(view.settings.core.max_task_retry_delay.as_secs()).unwrap_or(i64::MAX),
+        longest_wait: i64::try_from(settings.core.max_task_retry_delay.as_secs()).unwrap_or(i64::MAX),
         pace: Pace::Scheduled,
         rules: None,
+        questions: Questions::default(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why a DAG gets no run, a run does not start, or a task does not run: reads, and asks the model.
 //!
-//! Takes no locks and writes nothing, so that it can be asked at any time, wherever the database can be reached.
+//! Writes nothing, so that it can be asked at any time, wherever the database can be reached. Of one run that is asked about
+//! the next step is tried, and undone at once: whether the database takes it only the database knows.
 
 mod dag;
 mod instances;
@@ -9,14 +10,17 @@ mod surroundings;
 use ferroflow_config::{Settings, nearest};
 use ferroflow_db::dag_run::DagRun;
 use ferroflow_db::situation::{self, UnfinishedRun};
-use ferroflow_db::{Db, dag::Dag as DagRow};
+use ferroflow_db::{BadRow, Db, dag::Dag as DagRow};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, backfill, dag_run};
 use ferroflow_model::runs::start::BackfillFacts;
 use ferroflow_model::state::RunState;
-use ferroflow_model::why::{self, ActiveRun as UnfinishedSituation, DagSituation, Reason, RunSituation};
+use ferroflow_model::why::{
+    self, ActiveRun as UnfinishedSituation, DagSituation, Kind, Reason, RunSituation,
+};
 use jiff::Timestamp;
 
 use crate::Error;
+use crate::run::{ActiveRun, Stale};
 use surroundings::Surroundings;
 
 /// How many runs of a DAG are told of, if no run is asked about.
@@ -95,7 +99,54 @@ pub async fn why(db: &Db, settings: &Settings, asked: Asked<'_>, now: Timestamp)
         }
         .scope_boxed()
     });
-    read.await.map_err(Error::from)?
+    let mut answer = match read.await {
+        // Nothing more can be told of it.
+        Err(DbError::Column(bad)) => unreadable(asked, &bad),
+        other => other.map_err(Error::from)??,
+    };
+    let left_out = db.unreadable().take().into_iter();
+    answer.reasons.extend(left_out.map(|bad| Reason::new(Kind::UnreadableRow, bad.to_string())));
+    if let Some(run_id) = asked.run_id
+        && answer.state == RunState::Running.as_str()
+    {
+        answer.reasons.extend(obstacle(db, settings, (asked.dag_id, run_id), now).await);
+    }
+    Ok(answer)
+}
+
+/// The answer about what cannot be read.
+fn unreadable(asked: Asked<'_>, bad: &BadRow) -> Answer {
+    let of_dag = format!("DAG '{}'", asked.dag_id);
+    Answer {
+        subject: asked.run_id.map_or(of_dag.clone(), |run_id| format!("run '{run_id}' of {of_dag}")),
+        state: "unknown".to_owned(),
+        reasons: vec![Reason::new(Kind::UnreadableRow, bad.to_string())],
+        parts: Vec::new(),
+        left_out: 0,
+    }
+}
+
+/// What keeps schedulers from writing what follows in a run. That the run cannot be read is told elsewhere.
+async fn obstacle(
+    db: &Db,
+    settings: &Settings,
+    (dag_id, run_id): (&str, &str),
+    now: Timestamp,
+) -> Option<Reason> {
+    let driver = instances::driver(settings);
+    let run = ActiveRun::load(db, &driver, dag_id, run_id, now).await.ok()?;
+    match run.rehearse(db, &driver, now).await.ok()?? {
+        Stale::Locked => {
+            let text =
+                "another transaction has locked the row of the run; nothing follows here until it ends";
+            Some(Reason::new(Kind::Locked, text))
+        }
+        Stale::Refused(reason) => {
+            let text = format!("the database does not take what follows: {reason}");
+            Some(Reason::new(Kind::Refused, text))
+        }
+        Stale::Changed => None,
+    }
 }
 
 async fn answer(
@@ -123,7 +174,14 @@ async fn answer(
         }
         // Each of them has an answer of its own.
         for part in &mut parts {
-            (part.left_out, part.parts) = (0, Vec::new());
+            let of_tasks = std::mem::take(&mut part.parts).into_iter().flat_map(|task| task.reasons);
+            // What no time mends is told here, too.
+            for reason in of_tasks.filter(|reason| reason.kind == Kind::NoPool) {
+                if !part.reasons.iter().any(|known| known.text == reason.text) {
+                    part.reasons.push(reason);
+                }
+            }
+            part.left_out = 0;
         }
         return Ok(Answer {
             subject: format!("DAG '{dag_id}'"),

@@ -100,9 +100,10 @@ fn told_once(official: &mut Tables) {
     assert_eq!(told - callbacks.len(), 4);
 }
 
-/// Explanations are in our own words.
+/// Explanations are in our own words, but for warnings, which people know.
 fn without_words(tables: &mut Tables) {
-    for row in tables.values_mut().flatten() {
+    let others = tables.iter_mut().filter(|(table, _)| *table != "dag_warning");
+    for row in others.flat_map(|(_, rows)| rows) {
         for column in ["message", "extra", "result_message"] {
             if row[column].is_string() {
                 row[column] = json!("some words");

@@ -10,7 +10,7 @@ use ferroflow_executor::{Adopted, Orphan};
 use ferroflow_model::state::TaskState;
 use ferroflow_scheduler::chores::Executors;
 use ferroflow_scheduler::run::{Driver, Pace};
-use ferroflow_scheduler::{Context, Definitions};
+use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use jiff::SignedDuration;
 
 pub(crate) const FERNET_KEY: &str = "cw_0x689RpI-jtRR7oE8h_eQsKImvJapLeSbXpwF4e4=";
@@ -30,6 +30,7 @@ pub(crate) fn context(db: &Db, job_id: i64) -> Context {
             longest_wait: 86_400,
             pace: Pace::Scheduled,
             rules: None,
+            questions: Questions::default(),
         },
         service: Service {
             db: db.clone(),
@@ -42,6 +43,7 @@ pub(crate) fn context(db: &Db, job_id: i64) -> Context {
         },
         timetables: None,
         definitions: Definitions::new(SignedDuration::ZERO),
+        progress: Progress::default(),
         settings: Arc::new(settings),
     }
 }

@@ -1,7 +1,7 @@
 //! A database with one DAG.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use ferroflow_config::Environment;
 use ferroflow_db::dag_version::{self, NewDagVersion};
@@ -12,10 +12,10 @@ use ferroflow_execution::{MaskRules, Masker, Rules, Service};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TaskState, TriggeredBy};
 use ferroflow_model::timetable::DataInterval;
-use ferroflow_scheduler::LogPaths;
 use ferroflow_scheduler::create_run::{self, DagVersionRef, NewRun};
 use ferroflow_scheduler::drive::{Drive, End, News, Watcher};
 use ferroflow_scheduler::run::{ActiveRun, Driver, Pace};
+use ferroflow_scheduler::{LogPaths, Questions};
 use ferroflow_testkit::rows::add_dag;
 use ferroflow_testkit::{Server, TestDb};
 use jiff::Timestamp;
@@ -32,11 +32,22 @@ pub(crate) struct Place {
     pub(crate) db: Db,
     pub(crate) dag: Dag,
     pub(crate) version: DagVersionRef,
+    pub(crate) heard: Heard,
 }
 
-/// What was heard of a run.
-#[derive(Default)]
-pub(crate) struct Heard(pub(crate) Vec<String>);
+/// What was heard of runs, by whoever holds a copy.
+#[derive(Clone, Default)]
+pub(crate) struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Heard {
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn add(&self, line: String) {
+        self.0.lock().unwrap().push(line);
+    }
+}
 
 impl Watcher for Heard {
     fn hear(&mut self, news: &News<'_>) {
@@ -47,10 +58,10 @@ impl Watcher for Heard {
             News::MarkedSuccess(instance) => ("marked", instance),
             News::WaitsElsewhere(instance) => ("waits", instance),
             News::NotStarted(instance, _) => ("not started", instance),
-            News::Interrupted => return self.0.push("interrupted".to_owned()),
+            News::Interrupted => return self.add("interrupted".to_owned()),
         };
         let state = instance.state.map_or("none", TaskState::as_str);
-        self.0.push(format!("{word} {}[{}] {state}", instance.key.task_id, instance.key.map_index));
+        self.add(format!("{word} {}[{}] {state}", instance.key.task_id, instance.key.map_index));
     }
 }
 
@@ -83,7 +94,7 @@ impl Place {
             .scope_boxed()
         });
         let id = stored.await.unwrap();
-        Self { database, db, dag, version: DagVersionRef { id } }
+        Self { database, db, dag, version: DagVersionRef { id }, heard: Heard::default() }
     }
 
     /// Makes a run, at its beginning.
@@ -121,7 +132,8 @@ impl Place {
     ) -> Played {
         let mut run = self.load(run_id).await;
         let mut executor = Fake::new(&self.db, &self.database, script, run.row.id);
-        let mut heard = Heard::default();
+        let mut heard = self.heard.clone();
+        let before = heard.lines().len();
         let paths = LogPaths::new("{dag_id}/{task_id}/{try_number}.log").unwrap();
         let drive = Drive {
             db: &self.db,
@@ -134,14 +146,14 @@ impl Place {
             stop,
         };
         let end = tokio::time::timeout(std::time::Duration::from_mins(2), drive.to_the_end(&mut run));
-        let end = end.await.unwrap_or_else(|_| panic!("no end in sight: {:#?}", heard.0)).unwrap();
+        let end = end.await.unwrap_or_else(|_| panic!("no end in sight: {:#?}", self.heard.lines())).unwrap();
         let states = self.states(run_id).await;
         let seen: BTreeMap<String, String> = run
             .instances()
             .map(|one| (name(&one.key.task_id, one.key.map_index), word(one.state, one.try_number)))
             .collect();
         assert_eq!(seen, states, "what is known in memory is what the database has");
-        Played { end, states, heard: heard.0, run: self.row(run_id).await }
+        Played { end, states, heard: self.heard.lines().split_off(before), run: self.row(run_id).await }
     }
 
     /// What became of the tasks: the state, and how often each was tried.
@@ -199,6 +211,7 @@ pub(crate) fn driver() -> Driver {
         longest_wait: 86_400,
         pace: Pace::Scheduled,
         rules: None,
+        questions: Questions::default(),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ferroflow_db::{ScopedFutureExt as _, task_instance, task_instance_step};
+use ferroflow_db::task_instance_step::{self, InstanceRow};
+use ferroflow_db::{Db, ScopedFutureExt as _, task_instance};
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_scheduler::drive::End;
 use ferroflow_telemetry::clock;
@@ -48,11 +49,14 @@ async fn a_deferred_task_goes_on_when_somebody_brings_it_back(server: Server) {
     let place = Place::new(server, &Sketch::of("a; b < a")).await;
     place.make(&new_run("run")).await.unwrap();
     let script = Script::new([("a", vec![Does::Defers, Does::Succeeds])]);
-    let (stop, db) = (CancellationToken::new(), place.db.clone());
+    let (stop, db, heard) = (CancellationToken::new(), place.db.clone(), place.heard.clone());
     let trigger = tokio::spawn(async move {
         loop {
-            // Long enough for whoever drives the run to see that it waits.
-            tokio::time::sleep(Duration::from_secs(2)).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            // Whoever drives the run has seen that it waits.
+            if !heard.lines().iter().any(|line| line == "waits a[-1] deferred") {
+                continue;
+            }
             let fired = db.transact(|tx| {
                 async move {
                     let rows = task_instance_step::of_run(tx, DAG, "run").await?;
@@ -85,7 +89,7 @@ async fn a_task_that_begins_with_its_trigger_needs_no_worker(server: Server) {
     let mut run = place.load("run").await;
     let (now, driver) = (clock::now(), crate::place::driver());
     let step = run.step(&place.db, &driver, ferroflow_model::readiness::WhenReady::Schedule, now).await;
-    assert!(!step.unwrap().is_stale);
+    assert!(step.unwrap().stale.is_none());
     let id = run.instances().next().unwrap().id;
     let row = place.db.read(|tx| async move { task_instance::find(tx, id).await }.scope_boxed());
     let row = row.await.unwrap().unwrap();
@@ -106,14 +110,31 @@ async fn the_run_before_is_waited_for(server: Server) {
     place.make(&second).await.unwrap();
     let stop = CancellationToken::new();
     let token = stop.clone();
-    let stopper = tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_secs(3)).await;
-        token.cancel();
-    });
+    // Then only the one that waits is left.
+    let has_ended = |row: &InstanceRow| row.task_id == "b" && row.state == Some(TaskState::Success);
+    let stopper =
+        tokio::spawn(cancel_when(place.db.clone(), "second", token, move |rows| rows.iter().any(has_ended)));
     let played = place.drive("second", Script::default(), &|_| false, &stop).await;
     stopper.await.unwrap();
     assert_eq!(played.end, End::Stopped);
     played.assert(RunState::Failed, "a skipped 0; b success");
+}
+
+/// Stops whoever drives a run as soon as its rows are so.
+async fn cancel_when(
+    db: Db,
+    run_id: &'static str,
+    stop: CancellationToken,
+    are_so: impl Fn(&[InstanceRow]) -> bool,
+) {
+    loop {
+        let rows =
+            db.read(|tx| async move { task_instance_step::of_run(tx, DAG, run_id).await }.scope_boxed());
+        if are_so(&rows.await.unwrap()) {
+            return stop.cancel();
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 async fn no_more_run_at_a_time_than_may(server: Server) {
@@ -139,19 +160,9 @@ async fn a_run_is_stopped(server: Server) {
     place.make(&new_run("run")).await.unwrap();
     let stop = CancellationToken::new();
     let token = stop.clone();
-    let db = place.db.clone();
-    let stopper = tokio::spawn(async move {
-        // As soon as both run.
-        loop {
-            let rows =
-                db.read(|tx| async move { task_instance_step::of_run(tx, DAG, "run").await }.scope_boxed());
-            let rows = rows.await.unwrap();
-            if rows.iter().filter(|row| row.state == Some(TaskState::Running)).count() == 2 {
-                break token.cancel();
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    });
+    let is_running = |row: &&InstanceRow| row.state == Some(TaskState::Running);
+    let both_run = move |rows: &[InstanceRow]| rows.iter().filter(is_running).count() == 2;
+    let stopper = tokio::spawn(cancel_when(place.db.clone(), "run", token, both_run));
     let script = Script::new([("a", vec![Does::Runs]), ("b", vec![Does::Runs])]);
     let played = place.drive("run", script, &|_| false, &stop).await;
     stopper.await.unwrap();
@@ -182,7 +193,7 @@ async fn a_run_that_is_taken_away_is_left_alone(server: Server) {
         )
         .await
         .unwrap();
-    assert!(step.is_stale);
+    assert!(step.stale.is_some());
     assert_eq!(run.row.state, RunState::Failed);
 }
 
@@ -193,10 +204,10 @@ async fn rows_that_changed_meanwhile_are_read_again(server: Server) {
     place.database.execute("UPDATE task_instance SET state = 'success' WHERE task_id = 'a'").await;
     let (driver, when) = (crate::place::driver(), ferroflow_model::readiness::WhenReady::Schedule);
     let step = run.step(&place.db, &driver, when, clock::now()).await.unwrap();
-    assert!(step.is_stale && step.scheduled.is_empty());
+    assert!(step.stale.is_some() && step.scheduled.is_empty());
     // What could be written was: c is scheduled, and a stays as somebody else left it.
     let step = run.step(&place.db, &driver, when, clock::now()).await.unwrap();
-    assert!(!step.is_stale);
+    assert_eq!(step.stale, None);
     let b = run.find("b", -1).unwrap();
     assert_eq!(step.scheduled, [b]);
     let expected = [("a", "success 0"), ("b", "scheduled"), ("c", "scheduled")];

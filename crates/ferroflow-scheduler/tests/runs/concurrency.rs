@@ -20,12 +20,12 @@ async fn limits_hold_on_mariadb() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_makes_one_run_on_postgres() {
-    an_event_makes_one_run(Server::Postgres).await;
+    Box::pin(an_event_makes_one_run(Server::Postgres)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_makes_one_run_on_mariadb() {
-    an_event_makes_one_run(Server::MariaDb).await;
+    Box::pin(an_event_makes_one_run(Server::MariaDb)).await;
 }
 
 async fn limits_hold(server: Server) {

@@ -3,10 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod assets;
+mod backfills;
+mod clock;
 mod concurrency;
 mod deadlines;
 mod due;
 mod knobs;
+#[path = "../user_code/nobody.rs"]
+mod nobody;
+mod obstacles;
 mod official;
 mod place;
 mod refusals;
@@ -15,7 +20,9 @@ mod seed;
 #[expect(dead_code, reason = "the other tests use the rest of it")]
 mod sketch;
 mod starting;
+mod turns;
 mod versions;
+mod whole;
 
 /// Instantiates each test for each database.
 macro_rules! on_every_database {

@@ -21,7 +21,7 @@ use ferroflow_model::stored_assets::{Access, Reference};
 use ferroflow_scheduler::create_runs::{CreatedRuns, create_runs};
 use ferroflow_scheduler::run::{Driver, Pace};
 use ferroflow_scheduler::start_runs::{StartedRuns, start_runs};
-use ferroflow_scheduler::{Context, Definitions};
+use ferroflow_scheduler::{Context, Definitions, LOCK_PATIENCE, Progress, Questions};
 use ferroflow_testkit::rows::a_dag;
 use ferroflow_testkit::{Server, TestDb};
 use jiff::{SignedDuration, Timestamp};
@@ -169,7 +169,7 @@ impl Place {
     }
 
     pub(crate) async fn scheduler_with(&self, variables: &[(&str, &str)]) -> Context {
-        let db = self.database.connect().await;
+        let db = self.database.connect().await.with_lock_patience(LOCK_PATIENCE);
         let environment = variables
             .iter()
             .fold(Environment::empty("/"), |environment, (key, value)| environment.with(*key, *value));
@@ -195,9 +195,11 @@ impl Place {
                 longest_wait: 86_400,
                 pace: Pace::Scheduled,
                 rules: None,
+                questions: Questions::default(),
             },
             timetables: None,
             definitions: Definitions::new(SignedDuration::from_secs(30)),
+            progress: Progress::default(),
         }
     }
 

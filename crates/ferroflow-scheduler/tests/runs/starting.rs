@@ -18,6 +18,7 @@ on_every_database!(
     a_long_queue_of_one_dag_hides_nobody,
     a_run_is_as_late_as_it_starts_after_its_time,
     backfills_have_a_limit_a_pause_and_an_order_of_their_own,
+    a_cleared_run_of_a_backfill_that_is_over_starts,
     a_run_whose_dag_is_not_stored_stays_queued,
 );
 
@@ -36,7 +37,9 @@ async fn as_many_start_as_may_run_and_the_others_say_why(server: Server) {
     let reason = |dag_id: &str| report.refused.iter().find(|run| run.dag_id == dag_id).unwrap().reason;
     assert_eq!(reason("a"), NotStarted::AtMaxActiveRuns { running: 0, ahead: 2, limit: 2 });
     assert_eq!(reason("b"), NotStarted::NeverStarts { limit: Some(0) });
-    assert!(start_all(&cx, NOW).await.started.is_empty(), "there is no place free");
+    let again = start_all(&cx, NOW).await;
+    assert!(again.started.is_empty(), "there is no place free");
+    assert!(again.refused.iter().all(|run| run.dag_id == "b"), "nor is anybody read who waits for one");
 }
 
 async fn a_run_of_the_future_waits_for_its_time(server: Server) {
@@ -113,6 +116,26 @@ async fn backfills_have_a_limit_a_pause_and_an_order_of_their_own(server: Server
     let reason = |run_id: &str| report.refused.iter().find(|run| run.run_id == run_id).unwrap().reason;
     assert_eq!(reason("run_1"), NotStarted::AtMaxActiveRuns { running: 0, ahead: 2, limit: 2 });
     assert_eq!(reason("run_4"), NotStarted::BackfillPaused(2));
+}
+
+/// As many other runs of the DAG run as may.
+async fn a_cleared_run_of_a_backfill_that_is_over_starts(server: Server) {
+    let place = Place::new(server, &[Plan::new("a", daily()).max_active_runs(1)]).await;
+    let date = "'2024-01-01 00:00:00'";
+    place
+        .database
+        .execute(format!(
+            "INSERT INTO backfill (id, dag_id, from_date, to_date, dag_run_conf, is_paused, reprocess_behavior, \
+             max_active_runs, created_at, updated_at, completed_at) \
+             VALUES (1, 'a', {date}, {date}, '{{}}', false, 'none', 2, {date}, {date}, {date})"
+        ))
+        .await;
+    add(&place, [queued("a", 0)]).await;
+    assert_eq!(start_all(&place.scheduler().await, NOW).await.started.len(), 1);
+    let run = NewDagRun { backfill_id: Some(1), run_type: RunType::Backfill, ..queued("a", 1) };
+    add(&place, [run]).await;
+    let started = start_all(&place.scheduler().await, NOW).await.started;
+    assert_eq!(started.iter().map(|run| run.run_id.as_str()).collect::<Vec<_>>(), ["run_1"]);
 }
 
 async fn a_run_whose_dag_is_not_stored_stays_queued(server: Server) {

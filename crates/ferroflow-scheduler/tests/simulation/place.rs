@@ -19,7 +19,7 @@ use ferroflow_model::runs::next::next_run_after;
 use ferroflow_model::stored_assets::{Access, Reference};
 use ferroflow_model::timetable::RunInfo;
 use ferroflow_scheduler::run::{Driver, Pace};
-use ferroflow_scheduler::{Context, Definitions};
+use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use ferroflow_testkit::rows::a_dag;
 use ferroflow_testkit::{Server, TestDb};
 use jiff::{SignedDuration, Timestamp};
@@ -141,10 +141,12 @@ impl Place {
                 longest_wait: 86_400,
                 pace: Pace::Scheduled,
                 rules: None,
+                questions: Questions::default(),
             },
             service: self.service.clone(),
             timetables: None,
             definitions: Definitions::new(trusted),
+            progress: Progress::default(),
         })
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ferroflow_execution::{Host, RunMaking};
 use ferroflow_scheduler::LogPaths;
+use ferroflow_scheduler::attended::Obstacle;
 use ferroflow_scheduler::cycle::{CycleReport, Step};
 use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
 use ferroflow_scheduler::job;
@@ -226,7 +227,8 @@ impl Simulation {
         let next = scheduler.step(step, &mut actor.report, actor.cycle).await;
         actor.next = next.map_err(|error| format!("{step:?} of scheduler {number} has failed: {error}"))?;
         let pause = SignedDuration::try_from(scheduler.pause(actor.cycle)).unwrap();
-        if let Some((run, reason)) = actor.report.examined.set_aside.first() {
+        let mut put_off = actor.report.examined.put_off.iter();
+        if let Some((run, reason)) = put_off.find(|(_, what)| matches!(what, Obstacle::Unreadable(_))) {
             return Err(format!("{run} is set aside: {reason}"));
         }
         let wait = match actor.next {

@@ -16,7 +16,7 @@ use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::state::{RunState, RunType, TaskState};
 use ferroflow_scheduler::queue_tasks::{ExecutorSlots, QueuedTasks, TaskQueue};
 use ferroflow_scheduler::run::{Driver, ExecutorNames, Pace};
-use ferroflow_scheduler::{Context, Definitions};
+use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use ferroflow_testkit::rows::{a_dag, a_run};
 use ferroflow_testkit::{Server, TestDb};
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
@@ -186,9 +186,11 @@ impl Place {
                 longest_wait: 86_400,
                 pace: Pace::Scheduled,
                 rules: None,
+                questions: Questions::default(),
             },
             timetables: None,
             definitions: Definitions::new(SignedDuration::from_secs(30)),
+            progress: Progress::default(),
         }
     }
 }

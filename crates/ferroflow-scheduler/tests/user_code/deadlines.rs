@@ -4,9 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ferroflow_scheduler::scheduler::Loops;
 use ferroflow_testkit::Server;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
+use crate::hanging::{scheduler, until};
 use crate::on_every_database;
 use crate::site::{Site, make_runs};
 
@@ -35,18 +38,31 @@ async fn a_bad_reference_costs_its_own_deadline_alone() {
     let created = make_runs(&cx).await;
     let problems: BTreeMap<&str, String> =
         created.created.iter().map(|run| (run.dag_id.as_str(), run.missing_deadlines.join(" "))).collect();
-    assert_eq!(problems.keys().copied().collect::<Vec<_>>(), ["exits", "hangs", "odd", "raises"]);
+    assert_eq!(problems.keys().copied().collect::<Vec<_>>(), ["exits", "fine", "hangs", "odd", "raises"]);
     assert!(problems["raises"].contains("RuntimeError: the reference is broken"), "{problems:?}");
-    // The reference is the same for all: who comes after one that cost a process may find it left alone.
-    for dag_id in ["hangs", "exits"] {
-        let is_told =
-            ["gave no answer within 20s", "ended while it was asked: exit code 3", "is asked again in"]
-                .iter()
-                .any(|reason| problems[dag_id].contains(reason));
-        assert!(is_told, "{problems:?}");
-    }
+    assert!(problems["hangs"].contains("gave no answer within 20s"), "{problems:?}");
+    assert!(problems["exits"].contains("ended while it was asked: exit code 3"), "{problems:?}");
+    assert_eq!(problems["fine"], "");
     assert!(!problems["odd"].is_empty(), "{problems:?}");
     let rows = site.official(&["dump_deadlines"]).remove(0);
     let kept: Vec<&Value> = rows.iter().map(|row| &row["dag_id"]).collect();
-    assert_eq!(kept, ["exits", "hangs", "odd", "raises"], "each has its good one");
+    assert_eq!(kept, ["exits", "fine", "fine", "hangs", "odd", "raises"], "each has its good one");
+}
+
+/// Whose class hangs or crashes for another DAG has its deadline all the same.
+#[tokio::test]
+async fn a_bad_reference_costs_no_other_dag_its_deadline() {
+    let site = Site::new(Server::Sqlite, None).await;
+    site.official(&["bad_deadlines"]);
+    let cx = site.scheduler(Duration::from_secs(8)).await;
+    let (mut scheduler, stop) = (scheduler(cx).await, CancellationToken::new());
+    let story = async {
+        let kept = "SELECT dag_run.dag_id AS answer FROM deadline
+            JOIN dag_run ON dag_run.id = deadline.dagrun_id ORDER BY dag_run.dag_id";
+        until(&site.db, kept, &["exits", "fine", "fine", "hangs", "odd", "raises"]).await;
+    };
+    tokio::select! {
+        () = scheduler.run(&stop, Loops::default()) => panic!("nobody has stopped it"),
+        () = story => {}
+    }
 }

@@ -4,7 +4,9 @@
 
 mod bad;
 mod deadlines;
+mod hanging;
 mod listeners;
+mod nobody;
 mod official;
 mod partitions;
 mod site;

@@ -67,7 +67,7 @@ async fn a_bad_mapper_holds_up_its_own_dag_alone() {
     assert!(told("to_downstream_long").contains("cannot be a key: it is too long"), "{untold:?}");
     assert!(told("to_downstream_exits").contains("ended while it was asked: exit code 3"), "{untold:?}");
     assert!(told("to_downstream_hangs").contains("gave no answer within 20s and was ended"), "{untold:?}");
-    assert!(told("to_downstream_hangs").contains("is asked again in"), "who cost a process is left alone");
+    assert!(told("to_downstream_hangs").contains("is asked again at"), "who cost a process is left alone");
     assert!(!untold.iter().any(|text| text.contains("good") || text.contains("to_upstream")), "{untold:?}");
 
     let created = make_runs(&cx).await;
@@ -81,7 +81,7 @@ async fn a_bad_mapper_holds_up_its_own_dag_alone() {
     assert_eq!(refused.len(), 4, "{refused:?}");
     let again = make_runs(&cx).await;
     let refused = reasons(&again.refused);
-    assert!(refused["to_upstream_hangs"].contains("is asked again in"), "{refused:?}");
+    assert!(refused["to_upstream_hangs"].contains("is asked again at"), "{refused:?}");
     let waiting =
         "SELECT target_dag_id AS answer FROM asset_partition_dag_run WHERE created_dag_run_id IS NULL";
     let waiting = ferroflow_db::testing::texts(&cx.db, waiting).await.unwrap();
@@ -110,7 +110,7 @@ async fn without_python_the_reason_is_told() {
 }
 
 /// The task of the producer succeeds, as it is told by its supervisor.
-async fn produce(cx: &Context, has_python: bool) {
+pub(crate) async fn produce(cx: &Context, has_python: bool) {
     let timetables = cx.timetables.as_ref().filter(|_| has_python).map(Arc::clone);
     let service = Service { timetables, ..cx.service.clone() };
     let id = "SELECT CAST(id AS char(36)) AS answer FROM task_instance WHERE dag_id = 'producer'";

@@ -15,7 +15,7 @@ use ferroflow_python::{ForkServer, ForkServerOptions};
 use ferroflow_scheduler::create_runs::{CreatedRuns, create_runs};
 use ferroflow_scheduler::run::{ActiveRun, Definition, Driver, Pace};
 use ferroflow_scheduler::start_runs::start_runs;
-use ferroflow_scheduler::{Context, Definitions, Error};
+use ferroflow_scheduler::{Context, Definitions, Error, Progress, Questions};
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::{Airflow, Server, TestDb, given, repository};
 use jiff::SignedDuration;
@@ -107,9 +107,11 @@ impl Site {
                 longest_wait: 86_400,
                 pace: Pace::Scheduled,
                 rules: Some(Arc::new(InstanceRules::new(server.clone(), limit))),
+                questions: Questions::default(),
             },
             timetables: Some(Arc::new(Timetables::new(server, limit))),
             definitions: Definitions::new(SignedDuration::ZERO),
+            progress: Progress::default(),
         }
     }
 

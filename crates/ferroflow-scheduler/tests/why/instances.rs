@@ -100,7 +100,7 @@ async fn limits_and_who_holds_them(server: Server) {
     let full = "pool: pool 'small' is full: 1 of 1 slots are in use 90 s ago";
     assert_eq!(place.reasons(&["dag", "run", "a"]).await, [full, "  'dag.b' of run 'run' queued 30 s ago"]);
     testing::change(&place.db, "UPDATE task_instance SET pool = 'none' WHERE task_id = 'a'").await.unwrap();
-    assert_eq!(place.reasons(&["dag", "run", "a"]).await, ["pool: pool 'none' does not exist 90 s ago"]);
+    assert_eq!(place.reasons(&["dag", "run", "a"]).await, ["no_pool: pool 'none' does not exist 90 s ago"]);
 
     place
         .instance(of("elsewhere"), |row| {

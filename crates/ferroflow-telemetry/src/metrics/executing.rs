@@ -11,6 +11,11 @@ pub const NAMES: [(&str, &str); 3] = [
     ("executor.running_tasks", "gauge"),
 ];
 
+/// How many processes of a kind were killed and are there still. Airflow has no such metric.
+pub fn unkillable(kind: &'static str, number: usize) {
+    gauge!("ferroflow.processes.unkillable", "kind" => kind).set(counted(number));
+}
+
 /// An executor, as metrics name it.
 #[derive(Clone, Copy, Debug)]
 pub struct ExecutorTags<'a> {

@@ -198,6 +198,16 @@ pub fn set_aside(dag_id: &str, what: &'static str) {
     counter!("ferroflow.scheduler.set_aside", labels).increment(1);
 }
 
+/// A run could not be moved on, and is tried again later. Airflow has no such metric.
+pub fn run_put_off(reason: &'static str) {
+    counter!("ferroflow.scheduler.runs_put_off", vec![tag("reason", reason)]).increment(1);
+}
+
+/// A row was found that cannot be read, and was left out. Airflow has no such metric.
+pub fn unreadable_row(table: &'static str) {
+    counter!("ferroflow.unreadable_rows", vec![tag("table", table)]).increment(1);
+}
+
 /// A cycle could not be finished, because of the database. Airflow has no such metric.
 pub fn cycle_failed() {
     counter!("ferroflow.scheduler.failed_cycles").increment(1);

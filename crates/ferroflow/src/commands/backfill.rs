@@ -38,7 +38,7 @@ pub(crate) enum BackfillCommand {
   ferroflow backfill create --dag-id daily_report --from-date 2026-03-01 --to-date 2026-03-31 \\
       --reprocess-behavior failed --max-active-runs 3
 
-All runs are made or none: whoever interrupts it can type the same again.")]
+They start when all of them are made: if this is interrupted, a scheduler makes the rest.")]
 pub(crate) struct CreateArgs {
     /// The DAG
     #[arg(long)]

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use ferroflow_config::{Environment, Settings};
 use ferroflow_db::job::{self, Job};
 use ferroflow_db::{Db, Error as DbError, ScopedFutureExt as _, schema};
+use ferroflow_execution::tell_unreadable;
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
 
@@ -53,6 +54,8 @@ pub(crate) struct CheckArgs {
 pub(crate) struct Asked {
     pub(crate) job_type: Option<String>,
     pub(crate) hostname: Option<String>,
+    /// Only the one with this row.
+    pub(crate) id: Option<i64>,
     /// Zero for all.
     pub(crate) limit: u32,
     pub(crate) settings: Arc<Settings>,
@@ -68,13 +71,16 @@ pub(crate) fn run(command: &JobsCommand, environment: &Environment, out: &mut dy
     let asked = Asked {
         job_type: args.job_type.clone(),
         hostname,
+        id: None,
         limit: args.limit,
         settings: Arc::clone(&session.settings),
     };
     let count = block_on(async {
         let db = session.connect().await?;
         schema::check(&db).await?;
-        Ok(alive(&db, &asked, clock::now()).await?)
+        let count = alive(&db, &asked, clock::now()).await?;
+        tell_unreadable(&db);
+        Ok(count)
     })?;
     match count {
         0 => bail!("no component lives that was asked about"),
@@ -93,7 +99,9 @@ pub(crate) async fn alive(db: &Db, asked: &Asked, now: Timestamp) -> Result<usiz
     let limit = if asked.limit == 0 { i64::MAX } else { i64::from(asked.limit) };
     let running =
         db.read(|tx| async move { job::running(tx, job_type, hostname, limit).await }.scope_boxed());
-    Ok(running.await?.iter().filter(|job| is_alive(job, &asked.settings, now)).count())
+    let running = running.await?;
+    let asked_about = running.iter().filter(|job| asked.id.is_none_or(|id| id == job.id));
+    Ok(asked_about.filter(|job| is_alive(job, &asked.settings, now)).count())
 }
 
 fn is_alive(job: &Job, settings: &Settings, now: Timestamp) -> bool {

@@ -3,15 +3,16 @@
 mod health;
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use ferroflow_config::Environment;
+use ferroflow_config::{Environment, Settings};
 use ferroflow_dagproc::Context as Bridge;
 use ferroflow_db::{Db, news, schema};
+use ferroflow_execution::Service;
 use ferroflow_executor::{CannotSupervise, LocalExecutor, Supervision, TaskLogs};
 use ferroflow_model::state::JobState;
+use ferroflow_python::descriptors;
 use ferroflow_python::listeners::{Happened, SchedulerListeners};
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
@@ -20,7 +21,8 @@ use ferroflow_scheduler::executors::{Executors, NamedExecutor, executor_names};
 use ferroflow_scheduler::run::{Driver, ExecutorNames, Pace};
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
 use ferroflow_scheduler::standing::Standing;
-use ferroflow_scheduler::{Context, Definitions, LogPaths, job};
+use ferroflow_scheduler::{Context, Definitions, LOCK_PATIENCE, LogPaths, Progress, Questions, job};
+use ferroflow_telemetry::clock::signed;
 use ferroflow_telemetry::metrics::Shown;
 use ferroflow_telemetry::{chain, clock};
 use jiff::SignedDuration;
@@ -133,16 +135,16 @@ impl Work {
 
     /// Schedules until it is stopped.
     pub(crate) async fn run(self, session: &Session, db: &Db, bridge: &Bridge) -> Result<()> {
-        let health = health::listen(session, db, bridge.host(), self.shown.clone()).await?;
-        let logs = if self.serves_logs {
-            serve_logs::listen(&session.settings).await
-        } else {
-            tokio::spawn(async {})
-        };
+        let own_id = Arc::new(OnceLock::new());
+        let health =
+            health::listen(session, db, bridge.host(), Arc::clone(&own_id), self.shown.clone()).await?;
+        let logs =
+            if self.serves_logs { serve_logs::listen(&session.settings) } else { tokio::spawn(async {}) };
         let job_id = job::start(db, bridge.host(), clock::now()).await?;
+        _ = own_id.set(job_id);
         let listening = tokio::spawn(news::listen(db.clone()));
-        let interval = session.settings.scheduler.scheduler_heartbeat_sec;
-        let beating = tokio::spawn(beat(db.clone(), job_id, interval));
+        let beating =
+            tokio::spawn(beat(db.clone(), job_id, Arc::clone(&session.settings), Arc::clone(&self.standing)));
         let outcome = self.schedule(session, db, bridge, job_id).await;
         for task in [listening, beating, health, logs] {
             task.abort();
@@ -191,6 +193,7 @@ fn scheduler(
     let trusted = SignedDuration::try_from(settings.core.min_serialized_dag_update_interval)?;
     let timetables = Timetables::new(bridge.python().clone(), settings.ferroflow.timetable_timeout);
     let rules = InstanceRules::new(bridge.python().clone(), settings.ferroflow.user_code_timeout);
+    let db = db.with_lock_patience(LOCK_PATIENCE);
     let cx = Context {
         db: db.clone(),
         settings: Arc::clone(settings),
@@ -202,10 +205,12 @@ fn scheduler(
             longest_wait: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
             pace: Pace::Scheduled,
             rules: Some(Arc::new(rules)),
+            questions: Questions::default(),
         },
-        service: bridge.service().clone(),
+        service: Service { db: db.clone(), ..bridge.service().clone() },
         timetables: Some(Arc::new(timetables)),
         definitions: Definitions::new(trusted),
+        progress: Progress::default(),
     };
     let paths = LogPaths::new(&settings.logging.log_filename_template)?;
     let width = if db.dialect() == ferroflow_db::Dialect::Sqlite { 1 } else { RUNS_AT_A_TIME };
@@ -257,6 +262,10 @@ fn executors(
 ) -> Result<(Executors<LocalExecutor>, LocalOnly)> {
     let settings = &session.settings;
     let slots = usize::try_from(settings.core.parallelism).unwrap_or(usize::MAX);
+    let at_a_time = settings.core.parallelism.saturating_add(settings.dag_processor.parsing_processes);
+    if let Some(warning) = descriptors::shortage(at_a_time.into()) {
+        tracing::warn!("{warning}");
+    }
     let (mut list, mut besides) = (Vec::new(), Vec::new());
     for name in executor_names(&settings.core.executor, settings.core.multi_team)? {
         if name.module_path != LOCAL {
@@ -270,11 +279,32 @@ fn executors(
     Ok((Executors::new(list), LocalOnly { supervision: Arc::clone(supervision), executors: besides }))
 }
 
-/// Shows that the scheduler lives, whatever its loop is busy with.
-async fn beat(db: Db, job_id: i64, interval: Duration) {
+/// Shows that the scheduler lives, as far as its loop gets on: the heartbeat is as old as the beginning of what a cycle is
+/// at, or, if one fails after the other, as the first of those. One that does not get on for `[scheduler]
+/// scheduler_health_check_threshold` is of no use to anybody: its peers look after its tasks, and who watches it restarts
+/// it.
+async fn beat(db: Db, job_id: i64, settings: Arc<Settings>, standing: Arc<OnceLock<Arc<Standing>>>) {
+    let settings = &settings.scheduler;
+    let (interval, threshold) =
+        (settings.scheduler_heartbeat_sec, signed(settings.scheduler_health_check_threshold));
+    let mut is_stuck = false;
     loop {
         tokio::time::sleep(interval).await;
-        match job::beat(&db, job_id, clock::now()).await {
+        let now = clock::now();
+        let until = standing.get().map_or(now, |standing| standing.gets_on_until(now));
+        let was_stuck = std::mem::replace(&mut is_stuck, now.duration_since(until) >= threshold);
+        if is_stuck {
+            if !was_stuck {
+                tracing::error!(
+                    job_id,
+                    since = %until,
+                    "for [scheduler] scheduler_health_check_threshold the scheduler has been at one thing, or every \
+                     cycle has failed: until it gets on, it shows no sign of life"
+                );
+            }
+            continue;
+        }
+        match job::beat(&db, job_id, until).await {
             Ok(true) => {}
             Ok(false) => tracing::error!(
                 job_id,

@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 use ferroflow_config::Environment;
+use ferroflow_execution::tell_unreadable;
 use ferroflow_model::Json;
 use ferroflow_model::why::{Holder, Reason};
 use ferroflow_scheduler::why::{Answer, Asked, NoAnswer, why};
@@ -47,12 +48,18 @@ pub(crate) fn run(command: &WhyCommand, environment: &Environment, out: &mut dyn
             Err(NoAnswer::NoDag(dag_id)) => Err(stored::unknown(&db, &dag_id).await),
             other => Ok(other?),
         };
+        tell_unreadable(&db);
         db.close().await;
         answer
     })?;
     match command.answer.output {
         AnswerFormat::Json => writeln!(out, "{}", Json::from(as_json(&answer)))?,
-        AnswerFormat::Text => print(&answer, 0, now, out)?,
+        AnswerFormat::Text => {
+            print(&answer, 0, now, out)?;
+            if command.run_id.is_none() && !answer.parts.is_empty() {
+                writeln!(out, "\n`ferroflow why {} RUN_ID` says it of the tasks of a run", command.dag_id)?;
+            }
+        }
     }
     Ok(())
 }
@@ -81,7 +88,9 @@ fn print(answer: &Answer, depth: usize, now: Timestamp, out: &mut dyn Write) -> 
 
 fn times(reason: &Reason, now: Timestamp) -> String {
     let since = reason.since.map(|since| format!(", since {}", ago(since, now)));
-    let until = reason.until.map(|until| format!(", until {until}"));
+    // The reason itself may be that it is not before then.
+    let until = reason.until.map(|until| until.to_string()).filter(|until| !reason.text.contains(until));
+    let until = until.map(|until| format!(", until {until}"));
     since.unwrap_or_default() + &until.unwrap_or_default()
 }
 

@@ -1,8 +1,8 @@
 //! What stands in a cell.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
+use ferroflow_model::python_literal;
 use serde_json::Value;
 
 use super::Format;
@@ -118,29 +118,6 @@ impl Cell {
             }
         }
     }
-}
-
-/// A text as Python's `repr` shows it.
-pub(crate) fn python_literal(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-    let mut literal = String::from(quote);
-    for c in text.chars() {
-        match c {
-            '\n' => literal.push_str("\\n"),
-            '\r' => literal.push_str("\\r"),
-            '\t' => literal.push_str("\\t"),
-            '\\' => literal.push_str("\\\\"),
-            c if c == quote => {
-                literal.push('\\');
-                literal.push(c);
-            }
-            // Writing to a string does not fail.
-            c if c.is_control() => drop(write!(literal, "\\x{:02x}", u32::from(c))),
-            c => literal.push(c),
-        }
-    }
-    literal.push(quote);
-    literal
 }
 
 /// A JSON value as Python's `repr` shows it.

@@ -1,10 +1,12 @@
 //! The logs of tasks that ran on this host, for an API server that shows them.
 //!
 //! `GET /log/<path below base_log_folder>`, with a token in `Authorization` that names that very path. Nothing else is
-//! served, and nothing outside of the folder, whatever the path or a link says.
+//! served, and nothing outside of the folder, whatever the path or a link says. A thread of its own does it, so that who
+//! reads logs does not keep tasks waiting.
 
 mod token;
 
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,11 +18,16 @@ use axum::routing::any;
 use ferroflow_config::Settings;
 use ferroflow_telemetry::{chain, clock};
 use percent_encoding::percent_decode_str;
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tower_http::services::ServeFile;
 
 use token::BadToken;
+
+use crate::capped::Capped;
+
+/// How many may read at a time.
+const MOST_CONNECTIONS: usize = 64;
 
 /// What requests are answered from.
 struct Served {
@@ -30,13 +37,10 @@ struct Served {
 
 /// Serves logs until it is aborted. A port that is taken is no reason to schedule nothing: another scheduler of this host
 /// serves the same files.
-pub(crate) async fn listen(settings: &Settings) -> JoinHandle<()> {
+pub(crate) fn listen(settings: &Settings) -> JoinHandle<()> {
     let port = settings.logging.worker_log_server_port;
-    let listener = match TcpListener::bind(("::", port)).await {
-        Ok(listener) => Ok(listener),
-        // There is no IPv6 here.
-        Err(_) => TcpListener::bind(("0.0.0.0", port)).await,
-    };
+    // Or there is no IPv6 here.
+    let listener = TcpListener::bind(("::", port)).or_else(|_| TcpListener::bind(("0.0.0.0", port)));
     let listener = match listener {
         Ok(listener) => listener,
         Err(error) => {
@@ -57,9 +61,31 @@ pub(crate) async fn listen(settings: &Settings) -> JoinHandle<()> {
         .route("/log/{*path}", any(answer))
         .fallback(|| async { nothing() })
         .with_state(Arc::new(served));
-    tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).await {
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    let serving = std::thread::Builder::new().name("serve logs".to_owned()).spawn(move || {
+        if let Err(error) = serve(listener, router, &stopped) {
             tracing::error!("logs of tasks are not served any more: {}", chain(&error));
+        }
+    });
+    if let Err(error) = serving {
+        tracing::warn!("logs of tasks are not served: there is no thread for it: {error}");
+    }
+    tokio::spawn(async move {
+        let _stops_with_this = stop.drop_guard();
+        std::future::pending::<()>().await;
+    })
+}
+
+/// Serves until it is stopped.
+fn serve(listener: TcpListener, router: Router, stop: &CancellationToken) -> std::io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = Capped::new(tokio::net::TcpListener::from_std(listener)?, MOST_CONNECTIONS);
+        tokio::select! {
+            served = async { axum::serve(listener, router).await } => served,
+            () = stop.cancelled() => Ok(()),
         }
     })
 }

@@ -1,5 +1,7 @@
 //! What `ferroflow connections` does beyond what was recorded.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use ferroflow_testkit::{Program, Server, finish};
 use serde_json::json;
 
@@ -47,6 +49,38 @@ async fn secrets_of_connections_are_encrypted_and_not_logged() {
     let logged = site.rows("log", &json!([["extra", "TEXT"]])).await;
     assert_eq!(logged.len(), 2, "{logged:?}");
     assert!(!format!("{logged:?}").contains("northwest"), "{logged:?}");
+}
+
+#[tokio::test]
+async fn without_a_key_that_is_told_and_files_with_secrets_are_for_nobody_else() {
+    let site = Site::on(Server::Sqlite).await;
+    let run = |key: &str, arguments: &[&str]| {
+        let mut command = site.program.command(arguments);
+        let finished =
+            finish(command.env("AIRFLOW__CORE__FERNET_KEY", key).current_dir(site.program.home()), "");
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        finished.stderr.contains("stored as plain text: [core] fernet_key is not set")
+    };
+    site.write("c.json", r#"{"imported": "x://:northwest-4@h"}"#);
+    site.write("v.json", r#"{"imported": "value"}"#);
+    for (number, (key, is_told)) in [("", true), (KEY, false)].into_iter().enumerate() {
+        let name = |what: &str| format!("{what}_{number}");
+        assert_eq!(run(key, &["connections", "add", &name("a"), "--conn-uri", "x://me:secret@h"]), is_told);
+        assert!(
+            !run(key, &["connections", "add", &name("b"), "--conn-uri", "x://h"]),
+            "there is no secret in it"
+        );
+        assert_eq!(run(key, &["connections", "import", "c.json", "--overwrite"]), is_told);
+        assert_eq!(run(key, &["variables", "set", "v", "value"]), is_told);
+        assert_eq!(run(key, &["variables", "import", "v.json"]), is_told);
+        assert!(!run(key, &["connections", "list"]));
+    }
+    run(KEY, &["connections", "export", "connections.json"]);
+    run(KEY, &["variables", "export", "variables.json"]);
+    for file in ["connections.json", "variables.json"] {
+        let mode = std::fs::metadata(site.program.home().join(file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
 }
 
 /// Airflow's list shows them in the URI.

@@ -38,4 +38,29 @@ async fn errors_are_told(server: Server) {
     assert!(is_there(&found, &format!("warning {parsed}"), &known), "{found:#?}");
     let new = ["ModuleNotFoundError", "nothing_of_this_name", "new.py of bundle main"];
     assert!(is_there(&found, &format!("problem {parsed}"), &new), "{found:#?}");
+    let times = found.iter().filter(|line| line.contains("ZeroDivisionError")).count();
+    assert_eq!(times, 1, "{found:#?}");
+}
+
+/// Neither the official DAG processor nor ours refuses any of them.
+#[tokio::test]
+async fn a_dag_in_two_files_is_a_note_and_a_pool_that_is_missing_a_warning() {
+    let place = Place::on(Server::Sqlite).await;
+    let dag = "
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG
+
+with DAG('twin', schedule=None):
+    EmptyOperator(task_id='t', pool='nowhere')
+";
+    place.write("one.py", dag);
+    place.write("two.py", dag);
+    place.process_once(FERROFLOW);
+    let (code, found) = findings(&place, &["--parse"]);
+    assert_eq!(code, Some(0), "{found:#?}");
+    let twice = ["DAG twin is in", "one.py of bundle main", "two.py of bundle main"];
+    assert!(is_there(&found, "note DAG files, parsed now: ", &twice), "{found:#?}");
+    assert!(!found.iter().any(|line| line.contains("cannot be imported")), "{found:#?}");
+    let missing = ["there is no pool \"nowhere\"", "tasks of twin wait"];
+    assert!(is_there(&found, "warning DAGs: ", &missing), "{found:#?}");
 }

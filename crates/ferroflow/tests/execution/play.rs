@@ -16,7 +16,7 @@ use ferroflow_python::{Sink, Stream};
 use ferroflow_scheduler::drive::{Drive, End, News, Watcher};
 use ferroflow_scheduler::manual_run::{self, ManualRun};
 use ferroflow_scheduler::run::{ActiveRun, Definition, Driver, Pace};
-use ferroflow_scheduler::{Error, LogPaths};
+use ferroflow_scheduler::{Error, LogPaths, Questions};
 use ferroflow_telemetry::clock;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -97,6 +97,7 @@ impl Stage {
             longest_wait: i64::try_from(settings.core.max_task_retry_delay.as_secs()).unwrap(),
             pace: Pace::Scheduled,
             rules: Some(Arc::new(rules)),
+            questions: Questions::default(),
         };
         let paths = LogPaths::new(&settings.logging.log_filename_template).unwrap();
         Self { supervision: Arc::new(supervision.unwrap()), db, cx, driver, paths, job_id }

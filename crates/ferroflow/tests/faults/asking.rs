@@ -124,3 +124,26 @@ async fn what_a_task_may_not_have_is_refused_as_by_airflow() {
         assert_eq!(told.count(), 1, "{task}: {log:?}");
     }
 }
+
+/// As Airflow's supervisor sends them: a zone of another kind is seen in `repr`, in rendered fields and in `XComs`.
+#[tokio::test]
+async fn times_have_the_zone_that_airflow_gives_them() {
+    let stage = Stage::on(Server::Sqlite).await;
+    stage.write(
+        "",
+        r#"
+@task
+def tells():
+    context = get_current_context()
+    run, ti = context["dag_run"], context["ti"]
+    own = [ti.start_date]
+    of_run = [run.logical_date, run.data_interval_start, run.data_interval_end, run.run_after, run.start_date]
+    for when in own + of_run:
+        trace(repr(when.tzinfo) if when else None)
+tells()
+"#,
+    );
+    let (is_good, output) = stage.run(90);
+    assert!(is_good, "{output}");
+    assert_eq!(stage.trace(), ["datetime.timezone.utc"; 6], "{output}");
+}

@@ -117,6 +117,66 @@ fn in_airflows_form(log: &[Value]) {
     }
 }
 
+/// What is looked for is looked for by the task itself, when it has told its state and was answered.
+const LAST_WORDS: &str = r#"
+def say():
+    import structlog
+    log = structlog.get_logger("mine")
+    for number in range(200):
+        print("printed", number)
+        print("an error", number, file=sys.stderr)
+        log.info(f"logged {number}")
+    sys.stdout.buffer.write(b"the last line, without an end")
+    sys.stdout.buffer.flush()
+
+def look(context):
+    ti = context["ti"]
+    [file] = (ROOT / "home/logs/dag_id=faults").glob(f"run_id=*/task_id={ti.task_id}/attempt={ti.try_number}.log")
+    text = file.read_text()
+    last = ("printed 199", "an error 199", "logged 199", "the last line, without an end")
+    trace("looked", *[word for word in last if word not in text])
+"#;
+
+#[tokio::test]
+async fn what_was_said_before_the_end_is_in_the_log_before_the_row_tells_it() {
+    let stage = Stage::on(Server::Sqlite).await;
+    stage.write(
+        LAST_WORDS,
+        r#"
+@task(on_failure_callback=look)
+def fails():
+    say()
+    raise ValueError("no good")
+
+@task(retries=1, retry_delay=timedelta(0), on_retry_callback=look, on_success_callback=look)
+def succeeds_at_last():
+    say()
+    if get_current_context()["ti"].try_number == 1:
+        raise ValueError("not yet")
+
+fails()
+succeeds_at_last()
+for number in range(6):
+    task(task_id=f"succeeds_{number}", on_success_callback=look)(say)()
+"#,
+    );
+    let (_, output) = stage.run(120);
+    let looked = stage.trace();
+    assert_eq!(looked, ["looked"; 9], "{}", last(&output));
+    for task in ["fails", "succeeds_0"] {
+        in_the_order_of_its_times(&stage.log(task, 1));
+    }
+}
+
+/// What was logged before something was printed comes before it; the other way round, it cannot be known.
+fn in_the_order_of_its_times(log: &[Value]) {
+    let place = |words: String| log.iter().position(|record| record["event"] == words).unwrap();
+    for number in 1..200 {
+        let (logged, printed) = (place(format!("logged {}", number - 1)), place(format!("printed {number}")));
+        assert!(logged < printed, "{number}: {logged} and {printed}");
+    }
+}
+
 fn events(stage: &Stage, task: &str, logger: &str) -> Vec<String> {
     let log = stage.log(task, 1);
     let of_logger = log.into_iter().filter(|record| record["logger"] == logger);

@@ -6,6 +6,8 @@
 mod asking;
 mod crashes;
 mod database_gone;
+mod database_refuses;
+mod exhausted;
 mod grandchildren;
 mod killed;
 mod limits;
@@ -18,6 +20,7 @@ mod stage;
 mod stopped;
 mod successive;
 mod templates;
+mod unkillable;
 mod unwanted;
 
 const FERROFLOW: &str = env!("CARGO_BIN_EXE_ferroflow");

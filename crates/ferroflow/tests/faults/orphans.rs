@@ -3,7 +3,7 @@
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::Arc;
 
 use ferroflow_config::{Configuration, Environment, Settings};
@@ -11,11 +11,14 @@ use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_execution::{Host, MaskRules, Masker, Rules, Service};
 use ferroflow_executor::{Adopted, Orphan, Supervision, TaskLogs};
 use ferroflow_model::state::TaskState;
-use ferroflow_python::{ForkServer, ForkServerOptions};
+use ferroflow_python::{Entry, ForkServer, ForkServerOptions, processes};
+use ferroflow_telemetry::clock;
 use ferroflow_testkit::dag_processing::wait_until;
 use ferroflow_testkit::{Server, given};
+use jiff::Timestamp;
+use rustix::process::Signal;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, signal};
 
 async fn killed_and_adopted(server: Server) {
     let stage = Stage::on(server).await.with("AIRFLOW__CORE__PARALLELISM", "2");
@@ -72,38 +75,84 @@ lasting("later", 1)
     assert_eq!(stage.trace().len(), 2, "{:?}", stage.trace());
 }
 
-/// A process that still runs is ended, if it is the one of the try: its number may be another's by now.
+/// A process that still runs is ended, if it is the one of the try: its number may be another's by now, even that of
+/// one of our own.
 async fn only_its_own_process_is_ended(supervision: &Supervision, own: &Orphan, foreign: &Orphan) {
-    let mut own_process = named(Command::new("sleep").arg0(format!("airflow worker -- {}", own.id)));
-    let mut other_process = named(Command::new("sleep").arg0("somebody else"));
-    let with_pid = |orphan: &Orphan, process: &std::process::Child| Orphan {
-        pid: Some(i32::try_from(process.id()).unwrap()),
-        ..orphan.clone()
+    let untold = processes::untold_title(Entry::Task);
+    let adopt = async |orphan: &Orphan, process: &Sleeping, last_seen: Timestamp| {
+        let (pid, last_seen) = (Some(process.pid), Some(last_seen));
+        let orphan = Orphan { pid, last_seen, ..orphan.clone() };
+        assert_eq!(supervision.adopt(&orphan).await.unwrap(), Adopted::Settled);
     };
-    let settled = supervision.adopt(&with_pid(own, &own_process)).await.unwrap();
-    assert_eq!(settled, Adopted::Settled);
-    // It has no memory left to run in; a moment later it can be waited for.
-    assert!(wait_until(30, || own_process.try_wait().unwrap().is_some()));
-    assert_eq!(supervision.adopt(&with_pid(foreign, &other_process)).await.unwrap(), Adopted::Settled);
-    assert!(other_process.try_wait().unwrap().is_none());
-    other_process.kill().unwrap();
-    other_process.wait().unwrap();
-    // One that was forked for the task and not told yet what to run.
-    let folder = tempfile::tempdir().unwrap();
-    let untold = folder.path().join("ferroflow-fork");
-    std::fs::copy("/bin/sleep", &untold).unwrap();
-    let mut untold_process = named(&mut Command::new(&untold));
-    let settled = supervision.adopt(&with_pid(foreign, &untold_process)).await.unwrap();
-    assert_eq!(settled, Adopted::Settled);
-    assert!(wait_until(30, || untold_process.try_wait().unwrap().is_some()));
+    let title = |orphan: &Orphan| format!("airflow worker -- {} a b c", orphan.id);
+    let long_ago = Timestamp::UNIX_EPOCH;
+
+    // Of somebody else, or one that started after the other was last seen.
+    let strangers = [Sleeping::elsewhere("somebody else"), Sleeping::elsewhere("ferroflow fork server")];
+    for process in &strangers {
+        adopt(foreign, process, clock::now()).await;
+    }
+    let later = Sleeping::elsewhere(&untold);
+    adopt(foreign, &later, long_ago).await;
+    // What this process has started, whatever it is called.
+    let ours = [Sleeping::child(&untold), Sleeping::child(&title(foreign))];
+    for process in &ours {
+        adopt(foreign, process, clock::now()).await;
+    }
+    for process in strangers.iter().chain(&ours).chain([&later]) {
+        assert!(process.is_asleep(), "{} is left alone", processes::title(process.pid));
+    }
+
+    // Its own, however the clock was set meanwhile, and one that was not told yet what to run.
+    for (orphan, title, last_seen) in [
+        (own, title(own), clock::now()),
+        (foreign, title(foreign), long_ago),
+        (foreign, untold, clock::now()),
+    ] {
+        let process = Sleeping::elsewhere(&title);
+        adopt(orphan, &process, last_seen).await;
+        assert!(!process.is_asleep(), "{title}");
+    }
 }
 
-/// A process that sleeps, once it can be told by its name: it has it only a moment after it was started.
-fn named(sleep: &mut Command) -> std::process::Child {
-    let process = sleep.arg("600").spawn().unwrap();
-    let title = format!("/proc/{}/cmdline", process.id());
-    assert!(wait_until(30, || std::fs::read(&title).is_ok_and(|title| !title.is_empty())));
-    process
+/// A process under this title that sleeps until this is dropped.
+struct Sleeping {
+    pid: i32,
+    child: Option<Child>,
+}
+
+impl Sleeping {
+    /// One that this process has started.
+    fn child(title: &str) -> Self {
+        let child = Command::new("sleep").arg0(title).arg("600").spawn().unwrap();
+        Self::named(child.id().cast_signed(), Some(child), title)
+    }
+
+    /// One whose parent is gone.
+    fn elsewhere(title: &str) -> Self {
+        let script = "(exec -a \"$0\" sleep 600) > /dev/null 2>&1 & echo $!";
+        let output = Command::new("bash").args(["-c", script, title]).output().unwrap();
+        Self::named(String::from_utf8(output.stdout).unwrap().trim().parse().unwrap(), None, title)
+    }
+
+    /// It has its title only a moment after it was started.
+    fn named(pid: i32, child: Option<Child>, title: &str) -> Self {
+        assert!(wait_until(30, || processes::title(pid) == title));
+        Self { pid, child }
+    }
+
+    fn is_asleep(&self) -> bool {
+        !processes::title(self.pid).is_empty()
+    }
+}
+
+impl Drop for Sleeping {
+    fn drop(&mut self) {
+        if self.is_asleep() {
+            signal(self.pid.cast_unsigned(), Signal::KILL);
+        }
+        drop(self.child.as_mut().map(Child::wait));
+    }
 }
 
 async fn orphan(stage: &Stage, task: &str) -> Orphan {
@@ -120,6 +169,7 @@ async fn orphan(stage: &Stage, task: &str) -> Orphan {
         state: words[1].parse().unwrap(),
         try_number: words[2].parse().unwrap(),
         pid: words[3].parse().ok().filter(|pid| *pid != 0),
+        last_seen: Some(clock::now()),
         hostname: Some(words[4].to_owned()),
     }
 }

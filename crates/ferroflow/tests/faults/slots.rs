@@ -13,6 +13,7 @@ async fn no_more_run_than_there_are_slots_and_none_when_idle() {
 @task(retries=1, retry_delay=timedelta(seconds=1))
 def works(number):
     trace("begins", number)
+    (ROOT / f"title {number}").write_bytes(Path("/proc/self/cmdline").read_bytes())
     time.sleep(0.5)
     trace("ends", number)
     # A slot is free again however its task ends.
@@ -31,11 +32,19 @@ PythonSensor(
     assert!(is_idle, "{}", running.log());
     let server = children(running.id());
     assert_eq!(server.len(), 1, "{server:?}");
-    let no_task = until(2, async || children(server[0]).into_iter().all(|child| !is_task(child))).await;
+    let no_task = until(60, async || children(server[0]).into_iter().all(|child| !is_task(child))).await;
     assert!(no_task, "{:?}\n{}", stage.place.processes(), running.log());
     stage.let_go("go");
     assert_eq!(running.wait_for_end(90), Some(0), "{}", running.log());
     stage.assert_nobody_left();
+
+    // `ps` shows what each of them is.
+    let title = std::fs::read_to_string(stage.place.root().join("title 4")).unwrap();
+    let words: Vec<&str> = title.trim_end_matches('\0').split(' ').collect();
+    let ["airflow", "worker", "--", _, "faults", "works", _, "map_index=4", "try_number=1"] = words[..]
+    else {
+        panic!("{words:?}")
+    };
 
     let (mut now, mut most) = (0, 0);
     let trace = stage.trace();
@@ -53,5 +62,5 @@ PythonSensor(
 /// A task's process has the title that Airflow's task runner gives it.
 fn is_task(process: u32) -> bool {
     let title = std::fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    title.contains("task")
+    title.starts_with("airflow worker -- ")
 }

@@ -8,7 +8,7 @@ use ferroflow_testkit::dag_processing::{Running, wait_until};
 use ferroflow_testkit::{Program, given};
 use tempfile::TempDir;
 
-const FERROFLOW: &str = env!("CARGO_BIN_EXE_ferroflow");
+pub(crate) const FERROFLOW: &str = env!("CARGO_BIN_EXE_ferroflow");
 
 /// A folder below which everything is made; it is gone when this is dropped.
 pub(crate) struct Home {
@@ -91,7 +91,7 @@ impl Home {
         answers
     }
 
-    fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Program::new(program).command(arguments);
         command.env("HOME", self.path("home"));
         command.envs(self.settings.iter().map(|(key, value)| (key, value)));

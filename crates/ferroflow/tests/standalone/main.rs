@@ -4,6 +4,7 @@
 
 mod examples;
 mod home;
+mod keys;
 mod killed;
 mod own_files;
 mod stopped;

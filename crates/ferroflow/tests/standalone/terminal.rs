@@ -1,9 +1,12 @@
 //! What is seen on a terminal.
 
+use ferroflow_testkit::dag_processing::wait_until;
+
 use crate::home::Home;
 
+/// Its task ends when it was shown that it runs.
 const DAG: &str = "
-import time
+import os, time
 
 from airflow.sdk import DAG, task
 
@@ -11,17 +14,26 @@ with DAG('seen', schedule='@once'):
 
     @task
     def short():
-        time.sleep(3)
+        while not os.path.exists(NOTES):
+            time.sleep(0.1)
 
     short()
 ";
 
+/// Runs the DAG on a terminal, and returns what was shown.
+fn show(home: &Home) -> String {
+    let mut running = home.start_on_terminal("success");
+    let is_shown = wait_until(150, || running.log().contains("short ("));
+    assert!(is_shown, "{}", running.log());
+    std::fs::write(home.path("notes"), "").unwrap();
+    assert_eq!(running.wait_for_end(150), Some(0), "{}", running.log());
+    running.log()
+}
+
 #[tokio::test]
 async fn lines_change_in_place_and_nothing_stays_behind() {
     let home = Home::with_dags(DAG).with("TERM", "xterm");
-    let mut running = home.start_on_terminal("success");
-    assert_eq!(running.wait_for_end(150), Some(0), "{}", running.log());
-    let log = running.log();
+    let log = show(&home);
     for seen in
         ["\x1b[2mrunning   \x1b[0m\x1b[36mseen\x1b[0m  0 of 1 task", "short (", "\x1b[32msuccess", "stopping"]
     {
@@ -38,8 +50,6 @@ async fn lines_change_in_place_and_nothing_stays_behind() {
 #[tokio::test]
 async fn without_colours_where_nobody_wants_them() {
     let home = Home::with_dags(DAG).with("TERM", "xterm").with("NO_COLOR", "1");
-    let mut running = home.start_on_terminal("success");
-    assert_eq!(running.wait_for_end(150), Some(0), "{}", running.log());
-    let log = running.log();
+    let log = show(&home);
     assert!(log.contains("running   seen  0 of 1 task") && !log.contains("\x1b[3"), "{log}");
 }

@@ -83,8 +83,18 @@ pub(super) async fn run(args: &AddArgs, session: &Session, db: &Db, out: &mut dy
             "A connection with `conn_id`={conn_id} already exists. `ferroflow connections delete {conn_id}` deletes it"
         );
     }
+    if has_secrets(wanted) {
+        session.warn_of_plain_text("the password and the extra of a connection");
+    }
     writeln!(out, "Successfully added `conn_id`={conn_id}")?;
     print(wanted, session, out)
+}
+
+/// Whether there is something in it that would be encrypted.
+pub(super) fn has_secrets(connection: &Connection) -> bool {
+    [&connection.password, &connection.extra]
+        .iter()
+        .any(|text| text.as_ref().is_some_and(|text| !text.is_empty()))
 }
 
 /// A connection's name as Airflow lets it be, or what is wrong with it.

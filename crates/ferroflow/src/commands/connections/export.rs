@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use ferroflow_db::connection::{self, Connection};
 use ferroflow_db::{Db, Json, ScopedFutureExt as _};
 use serde_json::{Map, Value, json};
 
 use super::shown;
+use crate::commands::secret_file;
 use crate::output::{indented_json, note, yaml_document};
 use crate::session::Session;
 
@@ -71,9 +72,7 @@ pub(super) async fn run(args: &ExportArgs, session: &Session, db: &Db, out: &mut
         out.flush()?;
         return Ok(note(&format!("{number} Connections successfully exported."))?);
     }
-    fs_err::write(&args.file, text)
-        .map_err(|error| anyhow!(error))
-        .context("the connections are not exported")?;
+    secret_file::write(&args.file, &text).context("the connections are not exported")?;
     Ok(writeln!(out, "{number} Connections successfully exported to {}.", args.file.display())?)
 }
 

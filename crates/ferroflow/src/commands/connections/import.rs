@@ -11,7 +11,7 @@ use ferroflow_execution::connection_text;
 use ferroflow_telemetry::clock;
 use serde_json::Value;
 
-use super::add::check_id;
+use super::add::{check_id, has_secrets};
 use crate::commands::secret_file;
 use crate::output::{Format, Progress};
 use crate::session::Session;
@@ -47,6 +47,7 @@ pub(super) async fn run(args: &ImportArgs, session: &Session, db: &Db, out: &mut
         bail!("Missing connections file: there is no {}", args.file.display());
     }
     let entries = entries(args)?;
+    let mut stored_secrets = false;
     let mut progress = Progress::new(entries.len(), "connections", Format::Table);
     for (done, entry) in entries.iter().enumerate() {
         progress.tell(done);
@@ -54,10 +55,15 @@ pub(super) async fn run(args: &ImportArgs, session: &Session, db: &Db, out: &mut
         if let Err(problem) = check_id(conn_id, session) {
             writeln!(out, "Could not import connection. {problem}")?;
         } else if write(entry, args.overwrite, session, db).await? {
+            stored_secrets |= has_secrets(&entry.connection);
             writeln!(out, "Imported connection {conn_id}")?;
         } else {
             writeln!(out, "Could not import connection {conn_id}: connection already exists.")?;
         }
+    }
+    drop(progress);
+    if stored_secrets {
+        session.warn_of_plain_text("passwords and extras of connections");
     }
     Ok(())
 }

@@ -62,17 +62,28 @@ pub(crate) fn with_parser<T>(
     })
 }
 
-/// Parses the files of the named bundles, of all that are configured if none is named.
+/// Parses the files of the named bundles, of all that are configured if none is named. Of a DAG that is in several files
+/// of a bundle, one counts.
 pub(crate) async fn parse_all<T: Told>(
+    cx: &Arc<Context>,
+    bundle_names: &[String],
+    format: Format,
+) -> Result<Vec<LocalFile<T>>> {
+    let mut files = parse_each(cx, bundle_names, format).await?;
+    refuse_duplicates(&mut files);
+    Ok(files)
+}
+
+/// The same, with all that each file has: so a DAG processor takes them.
+pub(crate) async fn parse_each<T: Told>(
     cx: &Arc<Context>,
     bundle_names: &[String],
     format: Format,
 ) -> Result<Vec<LocalFile<T>>> {
     let pass = Pass::to_look(cx, bundle_names).await?;
     let mut progress = Progress::new(pass.files(), "files parsed", format);
-    let mut files = pass.parse(LocalFile::of, |done| progress.tell(done)).await?;
+    let files = pass.parse(LocalFile::of, |done| progress.tell(done)).await?;
     drop(progress);
-    refuse_duplicates(&mut files);
     Ok(files)
 }
 

@@ -1,6 +1,6 @@
 //! DAG files that cannot be imported: as the database says, and as they are now.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use ferroflow_db::{Db, ScopedFutureExt as _, import_error};
@@ -36,7 +36,7 @@ pub(super) async fn stored(db: &Db) -> Result<Topic> {
 pub(super) fn parsed(session: &Session, format: AnswerFormat) -> Result<Topic> {
     let progress = if format == AnswerFormat::Json { Format::Json } else { Format::Table };
     let (files, known) = with_parser(session, async |cx| {
-        let files: Vec<LocalFile<()>> = parsing::parse_all(cx, &[], progress).await?;
+        let files: Vec<LocalFile<()>> = parsing::parse_each(cx, &[], progress).await?;
         let db = stored::connect(session).await?;
         let known = db.read(|tx| async move { import_error::list(tx).await }.scope_boxed()).await?;
         db.close().await;
@@ -47,9 +47,8 @@ pub(super) fn parsed(session: &Session, format: AnswerFormat) -> Result<Topic> {
     let dags: usize = files.iter().map(|file| file.dags.len()).sum();
     let mut findings = vec![Finding::ok(format!("{} files were parsed, with {dags} DAGs", files.len()))];
     for file in &files {
-        for error in &file.errors {
-            let place = place(Some(&file.bundle_name), Some(&error.filename));
-            let text = format!("it cannot be imported: {}", last_line(&error.stacktrace));
+        for (place, stacktrace) in errors(file) {
+            let text = format!("it cannot be imported: {}", last_line(stacktrace));
             findings.push(if known.contains(&place) {
                 Finding::warning(text).at(place).advise("nor can the official DAG processor")
             } else {
@@ -60,7 +59,36 @@ pub(super) fn parsed(session: &Session, format: AnswerFormat) -> Result<Topic> {
             });
         }
     }
+    findings.extend(duplicates(&files));
+    let parsed: BTreeSet<String> = files.iter().flat_map(errors).map(|(place, _)| place).collect();
+    findings.extend(known.difference(&parsed).map(|place| {
+        Finding::note("the database knows of an import error, and there is none any more").at(place.clone())
+    }));
     Ok(Topic::new("DAG files, parsed now", findings))
+}
+
+/// The errors of a file, each with its place.
+fn errors(file: &LocalFile<()>) -> impl Iterator<Item = (String, &str)> {
+    let place = |error: &str| place(Some(&file.bundle_name), Some(error));
+    file.errors.iter().map(move |error| (place(&error.filename), error.stacktrace.as_str()))
+}
+
+/// DAGs that are in several files: no DAG processor refuses any of them.
+fn duplicates(files: &[LocalFile<()>]) -> Vec<Finding> {
+    let mut places: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for file in files {
+        for dag in &file.dags {
+            let place = place(Some(&file.bundle_name), Some(&file.relative_path));
+            places.entry(&dag.dag_id).or_default().insert(place);
+        }
+    }
+    let several = places.into_iter().filter(|(_, places)| places.len() > 1);
+    let note = |(dag_id, places): (&str, BTreeSet<String>)| {
+        let places = places.into_iter().collect::<Vec<_>>().join(", ");
+        Finding::note(format!("DAG {dag_id} is in {places}: whichever is parsed last counts"))
+            .advise("give each DAG a dag_id of its own")
+    };
+    several.map(note).collect()
 }
 
 fn place(bundle: Option<&str>, file: Option<&str>) -> String {

@@ -1,10 +1,10 @@
 //! DAGs in the database: whether they can be read, and what they ask for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use ferroflow_config::Settings;
-use ferroflow_db::{Db, ScopedFutureExt as _, dag, deadline_alert, serialized_dag};
+use ferroflow_db::{Db, ScopedFutureExt as _, dag, deadline_alert, pool, serialized_dag};
 use ferroflow_model::dag::{Dag, Deadline, DeadlineAlert, Demand};
 use ferroflow_scheduler::executors::executor_names;
 use uuid::Uuid;
@@ -25,12 +25,18 @@ struct Seen {
     unreadable: Vec<(String, String)>,
     /// Who asks for what.
     demands: BTreeMap<Demand, Vec<String>>,
+    /// The pools that there are.
+    pools: BTreeSet<String>,
+    /// Pools that there are not, and the DAGs whose tasks would wait for a slot of them.
+    missing_pools: BTreeMap<String, Vec<String>>,
 }
 
 pub(super) async fn examine(db: &Db, settings: &Settings) -> Result<Topic> {
     let active = db.read(|tx| async move { dag::active(tx).await }.scope_boxed()).await?;
     let names: Vec<String> = active.into_iter().map(|dag| dag.dag_id).collect();
-    let mut seen = Seen::default();
+    let pools = db.read(|tx| async move { pool::list(tx).await }.scope_boxed()).await?;
+    let pools = pools.into_iter().map(|pool| pool.name).collect();
+    let mut seen = Seen { pools, ..Seen::default() };
     for names in names.chunks(BATCH) {
         look(db, names, &mut seen).await?;
     }
@@ -67,6 +73,7 @@ async fn look(db: &Db, names: &[String], seen: &mut Seen) -> Result<()> {
                 });
                 stored.extend(ids);
                 seen.note(dag.demands(), &dag_id);
+                seen.note_missing_pools(&dag, &dag_id);
             }
         }
     }
@@ -93,6 +100,13 @@ async fn look_at_deadlines(db: &Db, stored: &[(Uuid, String)], seen: &mut Seen) 
 }
 
 impl Seen {
+    fn note_missing_pools(&mut self, dag: &Dag, dag_id: &str) {
+        let named: BTreeSet<&str> = dag.tasks().iter().map(|task| &*task.pool).collect();
+        for pool in named.into_iter().filter(|pool| !self.pools.contains(*pool)) {
+            self.missing_pools.entry(pool.to_owned()).or_default().push(dag_id.to_owned());
+        }
+    }
+
     fn note(&mut self, demands: impl IntoIterator<Item = Demand>, dag_id: &str) {
         for demand in demands {
             self.demands.entry(demand).or_default().push(dag_id.to_owned());
@@ -114,13 +128,21 @@ fn findings(seen: &Seen, settings: &Settings) -> Vec<Finding> {
                 .advise("`ferroflow dags reserialize` makes its serialized form anew from its file"),
         );
     }
+    for (pool, dags) in &seen.missing_pools {
+        let text = format!("there is no pool {pool:?}: tasks of {} wait until there is", by(dags));
+        let advice = format!("`ferroflow pools set {pool} SLOTS DESCRIPTION` makes it");
+        findings.push(Finding::warning(text).advise(&advice));
+    }
     for (demand, dags) in &seen.demands {
-        let named = dags.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-        let more = dags.len().saturating_sub(NAMED);
-        let by = if more > 0 { format!("{named} and {more} more") } else { named };
-        findings.push(judge(demand, &by, settings));
+        findings.push(judge(demand, &by(dags), settings));
     }
     findings
+}
+
+fn by(dags: &[String]) -> String {
+    let named = dags.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let more = dags.len().saturating_sub(NAMED);
+    if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
 fn judge(demand: &Demand, by: &str, settings: &Settings) -> Finding {

@@ -16,6 +16,7 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 use ferroflow_config::{Configuration, Environment};
+use ferroflow_execution::tell_unreadable;
 
 use crate::output::AnswerArgs;
 use crate::session::{Session, block_on_threads};
@@ -76,7 +77,11 @@ fn examine(command: &DoctorCommand, environment: &Environment, report: &mut Repo
             return Ok(false);
         };
         report.add(dags::examine(&db, &session.settings).await?)?;
-        report.add(dag_files::stored(&db).await?)?;
+        // Each error is told once.
+        if !(command.parse && interpreter.is_some()) {
+            report.add(dag_files::stored(&db).await?)?;
+        }
+        tell_unreadable(&db);
         db.close().await;
         Ok(true)
     })?;

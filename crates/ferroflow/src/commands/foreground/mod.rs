@@ -8,6 +8,7 @@ mod when;
 
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use ferroflow_dagproc::{Context, run_callbacks_of_run};
@@ -18,9 +19,10 @@ use ferroflow_model::state::JobState;
 use ferroflow_model::timetable::DataInterval;
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_scheduler::run::{ActiveRun, Definition, Driver, Pace};
-use ferroflow_scheduler::{LogPaths, manual_run};
-use ferroflow_telemetry::clock;
+use ferroflow_scheduler::{LogPaths, Questions, manual_run};
+use ferroflow_telemetry::{chain, clock};
 use jiff::Timestamp;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::dags::stored;
@@ -42,6 +44,7 @@ pub(crate) struct Stage {
     pub(crate) paths: LogPaths,
     pub(crate) stop: CancellationToken,
     job_id: i64,
+    heart: (CancellationToken, JoinHandle<()>),
 }
 
 /// Does something with a stage. Ctrl-C is told to it by `stage.stop`; until the work begins, it ends the command.
@@ -89,9 +92,13 @@ impl Stage {
             longest_wait: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
             pace: Pace::AtOnce,
             rules: Some(Arc::new(rules)),
+            questions: Questions::default(),
         };
         let paths = LogPaths::new(&session.settings.logging.log_filename_template)?;
-        Ok(Self { db, cx, driver, paths, stop, job_id })
+        let ended = CancellationToken::new();
+        let pause = session.settings.scheduler.scheduler_heartbeat_sec;
+        let heart = (ended.clone(), tokio::spawn(beat(db.clone(), job_id, pause, ended)));
+        Ok(Self { db, cx, driver, paths, stop, job_id, heart })
     }
 
     /// What runs tasks, with their logs on the terminal as well.
@@ -139,8 +146,28 @@ impl Stage {
         let (job_id, now) = (self.job_id, clock::now());
         let state = if is_good { JobState::Success } else { JobState::Failed };
         self.cx.close().await;
+        // A heartbeat after the end would bring the job back to life.
+        let (ended, heart) = self.heart;
+        ended.cancel();
+        heart.await?;
         self.db.transact(|tx| async move { job::finish(tx, job_id, state, now).await }.scope_boxed()).await?;
         self.db.close().await;
         Ok(())
+    }
+}
+
+/// Shows that this lives, as long as it does: schedulers take the tasks of one that does not for orphans.
+async fn beat(db: Db, job_id: i64, pause: Duration, ended: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = ended.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+        let now = clock::now();
+        let beaten =
+            db.transact(|tx| async move { job::heartbeat(tx, job_id, now).await.map(drop) }.scope_boxed());
+        if let Err(error) = beaten.await {
+            tracing::warn!(job_id, "the heartbeat is not written: {}", chain(&error));
+        }
     }
 }

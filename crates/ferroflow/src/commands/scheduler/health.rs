@@ -1,7 +1,7 @@
-//! `GET /health`: whether the scheduler of this host lives, for whoever restarts it if not. `GET /metrics`: what
-//! Prometheus reads.
+//! `GET /health`: whether this scheduler lives, for whoever restarts it if not; how others on its host do is not asked.
+//! `GET /metrics`: what Prometheus reads.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use ferroflow_config::Settings;
 use ferroflow_dagproc::Host;
 use ferroflow_db::Db;
 use ferroflow_scheduler::look_around::JOB_TYPE;
@@ -18,11 +19,15 @@ use ferroflow_telemetry::{chain, clock};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::capped::Capped;
 use crate::commands::jobs::{Asked, alive};
 use crate::session::Session;
 
 /// What Prometheus calls its text.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// How many may ask at a time.
+const MOST_CONNECTIONS: usize = 32;
 
 /// How often measurements are summed up, whether anybody reads them or not.
 const SUM_UP: Duration = Duration::from_secs(5);
@@ -30,7 +35,10 @@ const SUM_UP: Duration = Duration::from_secs(5);
 /// Who is asked about, and where.
 struct Asking {
     db: Db,
-    asked: Asked,
+    settings: Arc<Settings>,
+    hostname: String,
+    /// Its row, once it has one.
+    job_id: Arc<OnceLock<i64>>,
     shown: Option<Shown>,
 }
 
@@ -39,6 +47,7 @@ pub(super) async fn listen(
     session: &Session,
     db: &Db,
     host: &Host,
+    job_id: Arc<OnceLock<i64>>,
     shown: Option<Shown>,
 ) -> Result<JoinHandle<()>> {
     let settings = &session.settings.scheduler;
@@ -54,18 +63,13 @@ pub(super) async fn listen(
             address.0, address.1
         )
     })?;
-    let asked = Asked {
-        job_type: Some(JOB_TYPE.to_owned()),
-        hostname: Some(host.name.clone()),
-        limit: 1,
-        settings: Arc::clone(&session.settings),
-    };
-    let asking = Arc::new(Asking { db: db.clone(), asked, shown });
+    let (settings, hostname) = (Arc::clone(&session.settings), host.name.clone());
+    let asking = Arc::new(Asking { db: db.clone(), settings, hostname, job_id, shown });
     let router = Router::new().route("/health", get(answer)).route("/metrics", get(exposition));
     let router = router.with_state(Arc::clone(&asking));
     Ok(tokio::spawn(async move {
         tokio::select! {
-            served = async { axum::serve(listener, router).await } => if let Err(error) = served {
+            served = async { axum::serve(Capped::new(listener, MOST_CONNECTIONS), router).await } => if let Err(error) = served {
                 tracing::error!("the health check has ended: {}", chain(&error));
             },
             () = sum_up(&asking) => {}
@@ -92,7 +96,15 @@ async fn exposition(State(asking): State<Arc<Asking>>) -> Response {
 }
 
 async fn answer(State(asking): State<Arc<Asking>>) -> StatusCode {
-    match alive(&asking.db, &asking.asked, clock::now()).await {
+    let Some(id) = asking.job_id.get() else { return StatusCode::SERVICE_UNAVAILABLE };
+    let asked = Asked {
+        job_type: Some(JOB_TYPE.to_owned()),
+        hostname: Some(asking.hostname.clone()),
+        id: Some(*id),
+        limit: 0,
+        settings: Arc::clone(&asking.settings),
+    };
+    match alive(&asking.db, &asked, clock::now()).await {
         Ok(1..) => StatusCode::OK,
         Ok(0) => StatusCode::SERVICE_UNAVAILABLE,
         Err(error) => {

@@ -2,9 +2,11 @@
 
 mod yaml;
 
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use fs_err::os::unix::fs::OpenOptionsExt as _;
 use serde_json::{Map, Value};
 
 /// What a file has, by name: an object of JSON or YAML, or a line `KEY=value` for each.
@@ -26,6 +28,13 @@ pub(crate) fn read(path: &Path) -> Result<Map<String, Value>> {
             _ => bail!("{shown} has no map in it"),
         },
     }
+}
+
+/// Writes a file. A new one is for nobody else to read.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    let mut options = fs_err::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    Ok(file.write_all(text.as_bytes())?)
 }
 
 fn lines(text: &str) -> Result<Map<String, Value>> {

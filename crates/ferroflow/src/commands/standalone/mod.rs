@@ -1,10 +1,11 @@
 //! `ferroflow standalone`: DAG processor, scheduler and tasks in one process, with what they need.
 //!
-//! `prepare.rs` makes what is missing, `roles.rs` runs the components, `look.rs` asks the database once a second what goes
+//! `prepare.rs` makes what is missing, `keys.rs` the keys among it, `roles.rs` runs the components, `look.rs` asks the database once a second what goes
 //! on, `happenings.rs` and `view.rs` put that into words, and `screen.rs` shows them.
 
 mod examples;
 mod happenings;
+mod keys;
 mod look;
 mod prepare;
 mod roles;

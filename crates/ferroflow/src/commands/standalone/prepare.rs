@@ -11,6 +11,7 @@ use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_scheduler::executors::executor_names;
 
 use super::examples::Examples;
+use super::keys;
 use crate::commands::scheduler::LOCAL;
 use crate::commands::{db, python};
 use crate::session::{Session, block_on};
@@ -57,6 +58,8 @@ pub(super) fn prepare(environment: &Environment, verbose: bool, out: &mut dyn Wr
     let extended = variables.iter().fold(environment.clone(), |all, (name, value)| all.with(name, value));
     let session = Session::start_with_log_file(&extended, verbose, &log_file)?;
     tell("database", &database(&session)?)?;
+    let (session, keys) = keys::provide(session, &home)?;
+    tell("keys", &keys)?;
     find_python(&session, environment, out)?;
     Ok(Prepared { session: Arc::new(session), variables, log_file, _lock: lock })
 }

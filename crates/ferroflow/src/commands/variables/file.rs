@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use ferroflow_db::Db;
 use ferroflow_db::variable::Variable;
 use ferroflow_execution::message::PutVariable;
@@ -43,6 +43,9 @@ pub(super) async fn import(args: &ImportArgs, session: &Session, db: &Db, out: &
     }
     drop(progress);
     keeper.close().await;
+    if good > 0 {
+        session.warn_of_plain_text("variables");
+    }
     writeln!(out, "{good} of {} variables successfully updated.", variables.len())?;
     if bad > 0 {
         writeln!(out, "{bad} variable(s) failed to be updated.")?;
@@ -93,6 +96,6 @@ pub(super) fn export(variables: &[Variable], path: &Path, out: &mut dyn Write) -
         out.flush()?;
         return Ok(note(&format!("{} Variables successfully exported.", variables.len()))?);
     }
-    fs_err::write(path, text).map_err(|error| anyhow!(error)).context("the variables are not exported")?;
+    secret_file::write(path, &text).context("the variables are not exported")?;
     Ok(writeln!(out, "{} Variables successfully exported to {}.", variables.len(), path.display())?)
 }

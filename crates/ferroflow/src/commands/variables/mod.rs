@@ -135,6 +135,7 @@ pub(crate) fn run(command: &VariablesCommand, environment: &Environment, out: &m
             VariablesCommand::Set(args) => {
                 note("variables_set").await;
                 set(args, &session, &db).await?;
+                session.warn_of_plain_text("variables");
                 Ok(writeln!(out, "Variable {} created", args.key)?)
             }
             VariablesCommand::Delete(args) => {

@@ -3,19 +3,23 @@
 //! Somebody tells what has changed, and only that is looked at. What nobody tells is found by looking around, now and
 //! then: in the rows that were written since the last time.
 
+mod past;
+mod patience;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use ferroflow_db::run_facts::Stand;
 use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_db::task_instance_step::InstanceRow;
 use ferroflow_model::readiness::InstanceRef;
 use ferroflow_model::state::TaskState;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::fair_queue::{Cause, FairQueue};
 use crate::run::{ActiveRun, Compared, Definition};
 
-/// After the first failure a run is tried again after this; after every further one twice as late.
-const FIRST_PAUSE: SignedDuration = SignedDuration::from_millis(500);
-const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(60);
+pub use patience::Obstacle;
 
 /// Which run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,9 +46,22 @@ impl From<&TaskInstanceKey> for RunKey {
 #[derive(Debug, Default)]
 pub struct Attended {
     runs: BTreeMap<RunKey, Entry>,
-    keys: HashMap<i64, RunKey>,
-    dirty: BTreeSet<RunKey>,
+    /// The rows of those that were read.
+    keys: BTreeMap<i64, RunKey>,
+    rows: HashMap<RunKey, Row>,
+    /// The same by DAG and logical date.
+    dates: BTreeSet<(String, Timestamp, String)>,
+    /// Of each of them the instances that were on their way when it was last looked at.
+    on_their_way: BTreeMap<i64, Vec<Uuid>>,
+    dirty: FairQueue,
     due: BTreeSet<(Timestamp, RunKey)>,
+}
+
+/// What does not change about the row of a run.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    id: i64,
+    logical_date: Option<Timestamp>,
 }
 
 /// One of them.
@@ -55,13 +72,20 @@ pub(crate) struct Entry {
     /// What is to be read again.
     pub(crate) changed: BTreeSet<InstanceRef>,
     pub(crate) has_past_changed: bool,
+    /// How the run before stood when it was last asked for, if it is not looked after here.
+    past_stand: Option<(i64, Stand)>,
     /// Whether there is another version of its DAG.
     pub(crate) has_dag_changed: bool,
     /// Whether nothing new of its DAG may begin.
     pub(crate) is_held: bool,
+    /// How often in a row it could not be moved on.
     failures: u32,
+    /// What was said to be in its way.
+    told: Option<Obstacle>,
     /// When it is looked at although nothing happens.
     due: Option<Timestamp>,
+    /// Until when it is not looked at, whatever happens.
+    put_off_until: Option<Timestamp>,
 }
 
 impl Attended {
@@ -83,15 +107,15 @@ impl Attended {
     /// Looks after a run from now on.
     pub fn attend(&mut self, key: RunKey) {
         self.runs.entry(key.clone()).or_default();
-        self.dirty.insert(key);
+        self.dirty.add(key, Cause::Crowd);
     }
 
     /// Looks at a run of a DAG that is paused: nothing new of it begins.
     pub(crate) fn attend_held(&mut self, key: RunKey) {
         let entry = self.runs.entry(key.clone()).or_default();
-        entry.is_held = true;
+        (entry.is_held, entry.put_off_until) = (true, None);
         entry.run = None;
-        self.dirty.insert(key);
+        self.dirty.add(key, Cause::Crowd);
     }
 
     /// A task instance has gone to a state: this try of it. False if its run is not looked after.
@@ -99,33 +123,30 @@ impl Attended {
         let run_key = RunKey::from(key);
         let Some(entry) = self.runs.get_mut(&run_key) else { return false };
         let mut is_worth_a_look = true;
-        let matters_to_later = match entry.run.as_mut() {
-            Some(run) => {
-                match run.find(&key.task_id, key.map_index) {
-                    Some(instance) if state.is_some_and(|state| run.take_state(instance, id, state)) => {
-                        // Nothing waits for that; whatever is heard next has it looked at.
-                        is_worth_a_look = state != Some(TaskState::Queued);
-                    }
-                    Some(instance) => {
-                        entry.changed.insert(instance);
-                    }
-                    None => entry.run = None,
+        if let Some(run) = entry.run.as_mut() {
+            match run.find(&key.task_id, key.map_index) {
+                Some(instance) if state.is_some_and(|state| run.take_state(instance, id, state)) => {
+                    // Nothing waits for that; whatever is heard next has it looked at.
+                    is_worth_a_look = state != Some(TaskState::Queued);
                 }
-                entry.run.as_ref().is_none_or(|run| run.depends_on_past())
+                Some(instance) => {
+                    entry.changed.insert(instance);
+                }
+                None => entry.run = None,
             }
-            None => false,
-        };
-        if matters_to_later {
-            self.past_has_changed(&key.dag_id);
+        }
+        // Whoever depends on its past waits for these, and is not held up by anything that was not done before.
+        if state.is_none_or(|state| matches!(state, TaskState::Success | TaskState::Skipped)) {
+            self.past_has_changed(&run_key, Some(&key.task_id));
         }
         if is_worth_a_look {
-            self.dirty.insert(run_key);
+            self.dirty.add(run_key, Cause::Event);
         }
         true
     }
 
     /// A row was read that somebody may have written. Answers whether it is news.
-    pub(crate) fn see(&mut self, run_id: i64, row: &ferroflow_db::task_instance_step::InstanceRow) -> bool {
+    pub(crate) fn see(&mut self, run_id: i64, row: &InstanceRow) -> bool {
         let Some(key) = self.keys.get(&run_id).cloned() else { return false };
         let Some(entry) = self.runs.get_mut(&key) else { return false };
         let Some(run) = &entry.run else { return false };
@@ -136,8 +157,8 @@ impl Attended {
             }
             Compared::Unknown => entry.run = None,
         }
-        self.past_has_changed(&key.dag_id);
-        self.dirty.insert(key);
+        self.past_has_changed(&key, Some(&row.task_id));
+        self.dirty.add(key, Cause::Event);
         true
     }
 
@@ -147,10 +168,10 @@ impl Attended {
         if let Some(entry) = self.runs.get_mut(key)
             && entry.is_held != is_held
         {
-            entry.is_held = is_held;
+            (entry.is_held, entry.put_off_until) = (is_held, None);
             // What was ready and had to wait is asked for again.
             entry.run = None;
-            self.dirty.insert(key.clone());
+            self.dirty.add(key.clone(), Cause::Crowd);
         }
     }
 
@@ -158,14 +179,20 @@ impl Attended {
     pub(crate) fn leave(&mut self, key: &RunKey) {
         self.take(key);
         self.dirty.remove(key);
-        self.keys.retain(|_, other| other != key);
+        self.forget_row(key);
     }
 
-    /// The rows of the runs that were read.
-    pub(crate) fn ids(&self) -> Vec<i64> {
-        let mut ids: Vec<i64> = self.keys.keys().copied().collect();
-        ids.sort_unstable();
-        ids
+    /// The rows of the runs that were read, and how many instances each has.
+    pub(crate) fn sizes(&self) -> Vec<(i64, usize)> {
+        let run = |key: &RunKey| self.runs.get(key)?.run.as_ref();
+        let size = |key: &RunKey| run(key).map_or(0, |run| run.size());
+        self.keys.iter().map(|(id, key)| (*id, size(key))).collect()
+    }
+
+    /// The instances that are on their way, of all runs from one on and then of those before it.
+    pub(crate) fn on_their_way(&self, first: i64) -> impl Iterator<Item = (i64, Uuid)> {
+        let later = self.on_their_way.range(first..).chain(self.on_their_way.range(..first));
+        later.flat_map(|(id, instances)| instances.iter().map(move |instance| (*id, *instance)))
     }
 
     /// The row of a run that was read.
@@ -185,8 +212,8 @@ impl Attended {
     /// Reads the run anew when it is looked at next, which is at once.
     pub(crate) fn forget(&mut self, key: &RunKey) {
         if let Some(entry) = self.runs.get_mut(key) {
-            entry.run = None;
-            self.dirty.insert(key.clone());
+            (entry.run, entry.put_off_until) = (None, None);
+            self.dirty.add(key.clone(), Cause::Event);
         }
     }
 
@@ -196,40 +223,25 @@ impl Attended {
             && *at <= now
             && let Some((_, key)) = self.due.pop_first()
         {
-            self.dirty.insert(key);
+            self.dirty.add(key, Cause::Event);
         }
-        let keys: Vec<RunKey> = self.dirty.iter().take(most).cloned().collect();
-        let taken = keys.into_iter().filter_map(|key| {
-            self.dirty.remove(&key);
-            self.take(&key).map(|entry| (key, entry))
-        });
-        taken.collect()
+        let mut keys = self.dirty.take(most);
+        keys.retain(|key| self.runs.get(key).is_some_and(|entry| !entry.has_to_wait(now)));
+        keys.into_iter().filter_map(|key| self.take(&key).map(|entry| (key, entry))).collect()
     }
 
     /// Takes a run back that was looked at.
     pub(crate) fn give_back(&mut self, key: RunKey, mut entry: Entry, now: Timestamp) {
-        entry.failures = 0;
-        entry.due = None;
+        entry.has_moved_on(&key);
+        self.know(&key, &entry);
         if let Some(run) = &entry.run {
-            self.keys.insert(run.row.id, key.clone());
             if run.needs_step(now) || !entry.changed.is_empty() {
-                self.dirty.insert(key.clone());
+                self.dirty.add(key.clone(), Cause::Event);
             } else if let Some(due) = run.next_due(now) {
                 entry.due = Some(due);
                 self.due.insert((due, key.clone()));
             }
         }
-        self.runs.insert(key, entry);
-    }
-
-    /// Takes a run back that could not be looked at. It is tried again, later every time.
-    pub(crate) fn put_off(&mut self, key: RunKey, mut entry: Entry, now: Timestamp) {
-        let pause = FIRST_PAUSE * 2_i32.pow(entry.failures.min(10));
-        let due = now.checked_add(pause.min(LONGEST_PAUSE)).unwrap_or(Timestamp::MAX);
-        entry.failures += 1;
-        entry.run = None;
-        entry.due = Some(due);
-        self.due.insert((due, key.clone()));
         self.runs.insert(key, entry);
     }
 
@@ -240,7 +252,12 @@ impl Attended {
 
     /// Looks at every run that waits for its time.
     pub(crate) fn wait_for_nothing(&mut self) {
-        self.dirty.extend(std::mem::take(&mut self.due).into_iter().map(|(_, key)| key));
+        for (_, key) in std::mem::take(&mut self.due) {
+            if let Some(entry) = self.runs.get_mut(&key) {
+                entry.put_off_until = None;
+            }
+            self.dirty.add(key, Cause::Event);
+        }
     }
 
     /// When a run is to be looked at although nothing happens.
@@ -261,36 +278,41 @@ impl Attended {
         for (key, entry) in of_dag(&mut self.runs, dag_id) {
             if entry.run.as_ref().is_some_and(|run| Definition::version_of_run(&run.row).is_none()) {
                 entry.has_dag_changed = true;
-                self.dirty.insert(key.clone());
+                // That may be what was in its way.
+                entry.put_off_until = None;
+                self.dirty.add(key.clone(), Cause::Crowd);
             }
         }
     }
 
-    /// Any run may wait for one before it of which nobody tells: one that has ended, or is gone.
-    pub(crate) fn look_at_the_past(&mut self) {
-        for (key, entry) in &mut self.runs {
-            if entry.asks_for_the_past_again() {
-                self.dirty.insert(key.clone());
+    /// Remembers which row a run has, if it was read.
+    pub(crate) fn know(&mut self, key: &RunKey, entry: &Entry) {
+        let Some(run) = entry.run.as_ref() else { return };
+        let row = &run.row;
+        if self.rows.get(key).is_none_or(|known| known.id != row.id) {
+            self.forget_row(key);
+            self.keys.insert(row.id, key.clone());
+            self.rows.insert(key.clone(), Row { id: row.id, logical_date: row.logical_date });
+            if let Some(date) = row.logical_date {
+                self.dates.insert((key.dag_id.clone(), date, key.run_id.clone()));
             }
+        }
+        let on_their_way = run.on_their_way();
+        if on_their_way.is_empty() {
+            self.on_their_way.remove(&row.id);
+        } else {
+            self.on_their_way.insert(row.id, on_their_way);
         }
     }
 
-    /// Other runs of a DAG may wait for this one.
-    fn past_has_changed(&mut self, dag_id: &str) {
-        for (key, entry) in of_dag(&mut self.runs, dag_id) {
-            if entry.asks_for_the_past_again() {
-                self.dirty.insert(key.clone());
+    fn forget_row(&mut self, key: &RunKey) {
+        if let Some(row) = self.rows.remove(key) {
+            self.keys.remove(&row.id);
+            self.on_their_way.remove(&row.id);
+            if let Some(date) = row.logical_date {
+                self.dates.remove(&(key.dag_id.clone(), date, key.run_id.clone()));
             }
         }
-    }
-}
-
-impl Entry {
-    /// Has the run before be read again, if it matters to any task. Answers whether it does.
-    fn asks_for_the_past_again(&mut self) -> bool {
-        let asks = self.run.as_ref().is_some_and(|run| run.depends_on_past());
-        self.has_past_changed |= asks;
-        asks
     }
 }
 

@@ -1,0 +1,198 @@
+//! `ferroflow-bench fleet`: a scheduler on the database of the configuration, with an executor that runs nothing.
+//!
+//! All else is as in `ferroflow scheduler`: what is measured by `airflow_fleet.py` is the scheduler and the database.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use ferroflow_config::{Configuration, Environment, Settings};
+use ferroflow_db::encoding::fernet::Fernet;
+use ferroflow_db::{Db, Options, news};
+use ferroflow_execution::{Host, MaskRules, Masker, Refusal, Rules, Service};
+use ferroflow_executor::{Adopted, Event, Executor, Orphan, Workload};
+use ferroflow_model::state::JobState;
+use ferroflow_python::task_instances::InstanceRules;
+use ferroflow_python::timetables::Timetables;
+use ferroflow_python::{ForkServer, ForkServerOptions};
+use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
+use ferroflow_scheduler::run::{Driver, ExecutorNames, Pace};
+use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
+use ferroflow_scheduler::{Context, Definitions, LogPaths, Progress, Questions, chores, job};
+use ferroflow_telemetry::{LogForm, clock, start_logging};
+use jiff::SignedDuration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// As many runs are examined at a time as `ferroflow scheduler` examines.
+const RUNS_AT_A_TIME: usize = 4;
+
+/// Takes what it is given, and does nothing with it.
+struct RunsNothing {
+    slots: usize,
+    taken: HashSet<Uuid>,
+}
+
+impl Executor for RunsNothing {
+    fn free_slots(&self) -> usize {
+        self.slots.saturating_sub(self.taken.len())
+    }
+
+    fn submit(&mut self, workload: Workload) {
+        self.taken.insert(workload.ti.id);
+    }
+
+    async fn next_event(&mut self) -> Event {
+        std::future::pending().await
+    }
+
+    fn terminate(&mut self, id: Uuid) {
+        self.taken.remove(&id);
+    }
+}
+
+/// What chores ask of it.
+struct Nothing;
+
+impl chores::Executors for Nothing {
+    fn has(&self, _executor: Option<&str>) -> bool {
+        true
+    }
+
+    async fn adopt(&self, _orphan: &Orphan) -> Result<Adopted, Refusal> {
+        Ok(Adopted::Elsewhere)
+    }
+
+    fn can_take_back(&self, _executor: Option<&str>) -> bool {
+        true
+    }
+
+    fn runs_callbacks(&self, _executor: Option<&str>) -> bool {
+        false
+    }
+
+    fn tests_connections(&self, _executor: Option<&str>) -> bool {
+        false
+    }
+
+    fn free_slots(&self) -> usize {
+        0
+    }
+}
+
+/// Schedules until it is told to end.
+pub(crate) fn run() -> Result<()> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(schedule())
+}
+
+async fn schedule() -> Result<()> {
+    let environment = Environment::from_process();
+    let settings = Arc::new(Settings::load(&Configuration::load(&environment)?)?);
+    start_logging(&settings.logging.logging_level, LogForm { is_json: false, file: None })?;
+    let db = Db::connect(&database_options(&settings)).await?;
+    let host = Host::of(&environment);
+    let job_id = job::start(&db, &host, clock::now()).await?;
+    let python = settings.ferroflow.python.as_deref().context("[ferroflow] python names no interpreter")?;
+    let mut options = ForkServerOptions::new(python);
+    // How soon Python is there is not what is measured.
+    options.boot_timeout = Duration::from_mins(10);
+    let python = ForkServer::start(options).await?;
+    let cx = context(&db, &settings, environment, host.user, job_id, &python)?;
+    let parts = Parts {
+        cx: Arc::new(cx),
+        paths: LogPaths::new(&settings.logging.log_filename_template)?,
+        executors: executors(&settings),
+        adopters: Nothing,
+        width: RUNS_AT_A_TIME,
+    };
+    let (stop, interval) = (CancellationToken::new(), settings.scheduler.scheduler_heartbeat_sec);
+    let besides = [tokio::spawn(news::listen(db.clone())), tokio::spawn(beat(db.clone(), job_id, interval))];
+    let (mut ends, told) = (signal(SignalKind::terminate())?, stop.clone());
+    tokio::spawn(async move {
+        ends.recv().await;
+        told.cancel();
+    });
+    Scheduler::new(parts, clock::now()).run(&stop, Loops::new(None, false)).await;
+    besides.iter().for_each(tokio::task::JoinHandle::abort);
+    job::end(&db, job_id, JobState::Success, clock::now()).await?;
+    python.stop().await;
+    Ok(())
+}
+
+async fn beat(db: Db, job_id: i64, interval: Duration) {
+    loop {
+        tokio::time::sleep(interval).await;
+        if let Err(error) = job::beat(&db, job_id, clock::now()).await {
+            tracing::warn!(%error, "the scheduler's heartbeat is missing");
+        }
+    }
+}
+
+fn database_options(settings: &Settings) -> Options {
+    let database = &settings.database;
+    Options {
+        url: database.sql_alchemy_conn.expose().to_owned(),
+        schema: database.sql_alchemy_schema.clone(),
+        pool_enabled: database.sql_alchemy_pool_enabled,
+        pool_size: database.sql_alchemy_pool_size,
+        max_overflow: database.sql_alchemy_max_overflow,
+        recycle: database.pool_recycle(),
+        pre_ping: database.sql_alchemy_pool_pre_ping,
+        max_attempts: database.max_db_retries,
+        statement_cache: settings.ferroflow.database_statement_cache,
+        row_locks: settings.scheduler.use_row_level_locking,
+    }
+}
+
+fn context(
+    db: &Db,
+    settings: &Arc<Settings>,
+    environment: Environment,
+    unixname: String,
+    job_id: i64,
+    python: &ForkServer,
+) -> Result<Context> {
+    let fernet = Arc::new(Fernet::new("")?);
+    let timetables = Arc::new(Timetables::new(python.clone(), settings.ferroflow.timetable_timeout));
+    let rules = InstanceRules::new(python.clone(), settings.ferroflow.user_code_timeout);
+    let trusted = SignedDuration::try_from(settings.core.min_serialized_dag_update_interval)?;
+    Ok(Context {
+        db: db.clone(),
+        settings: Arc::clone(settings),
+        job_id,
+        driver: Driver {
+            job_id: Some(job_id),
+            unixname,
+            fernet: Arc::clone(&fernet),
+            longest_wait: i64::try_from(settings.core.max_task_retry_delay.as_secs()).unwrap_or(i64::MAX),
+            pace: Pace::Scheduled,
+            rules: Some(Arc::new(rules)),
+            questions: Questions::default(),
+        },
+        service: Service {
+            db: db.clone(),
+            fernet,
+            environment: Arc::new(environment),
+            backend: None,
+            timetables: Some(Arc::clone(&timetables)),
+            masker: Arc::new(Masker::new(MaskRules::default())),
+            rules: Rules::of(settings),
+        },
+        timetables: Some(timetables),
+        definitions: Definitions::new(trusted),
+        progress: Progress::default(),
+    })
+}
+
+fn executors(settings: &Settings) -> Executors<RunsNothing> {
+    let slots = usize::try_from(settings.core.parallelism).unwrap_or(usize::MAX);
+    let name = ExecutorName {
+        alias: Some("LocalExecutor".to_owned()),
+        module_path: "airflow.executors.local_executor.LocalExecutor".to_owned(),
+        team: None,
+    };
+    let executor = RunsNothing { slots, taken: HashSet::new() };
+    Executors::new(vec![NamedExecutor { name, slots, names: ExecutorNames::None, executor }])
+}

@@ -1,0 +1,2 @@
+SELECT id, completed_at FROM backfill WHERE id = ?
+{lock:backfill}

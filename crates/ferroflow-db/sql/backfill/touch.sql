@@ -1,0 +1,1 @@
+UPDATE backfill SET updated_at = ? WHERE id = ?

@@ -1,0 +1,113 @@
+//! What is told of a task instance in its process, told until the database has it.
+//!
+//! What became of a task is known once, here: whoever gave up telling it would leave others to invent something. So it
+//! is tried as long as this process lives. Only what the database refuses because of what is told, or because the row is
+//! somebody else's by now, is an answer.
+
+use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_model::state::TaskState;
+use ferroflow_model::supervision::{Conclusion, Ending, conclude};
+use ferroflow_telemetry::clock;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::model::{EnterRunning, RunContext, StateUpdate};
+use crate::{Host, Patience, Refusal, Service};
+
+/// One stay of a task instance in a process.
+pub struct Reports<'a> {
+    /// Where it is told.
+    pub service: &'a Service,
+    /// The identity of its try.
+    pub id: Uuid,
+    /// The task instance.
+    pub key: TaskInstanceKey,
+    /// Which try it is.
+    pub try_number: i32,
+    /// Where it runs,
+    pub host: &'a Host,
+    /// and as which process.
+    pub pid: i32,
+    /// When this process has little time left. What is not told soon after that is left to those who look after what
+    /// others left behind.
+    pub hurry: &'a CancellationToken,
+}
+
+/// What came of a state that was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// It is in the row.
+    Stored,
+    /// It was there, or may have been: the row has moved on since.
+    MovedOn,
+}
+
+impl Reports<'_> {
+    /// Asks for leave to run. Nothing of the task has run yet, so it may be asked as often as the database needs.
+    pub async fn begin(&self) -> Result<RunContext, Refusal> {
+        let mut patience = Patience::new("the start of a task");
+        loop {
+            let request = EnterRunning {
+                hostname: self.host.name.clone(),
+                unixname: self.host.user.clone(),
+                pid: self.pid,
+                start_date: clock::now(),
+            };
+            match self.service.run(self.id, &request).await {
+                Err(refusal) if patience.again_until(&refusal, self.hurry).await => {}
+                answered => return answered,
+            }
+        }
+    }
+
+    /// Puts the state that the task tells into its row.
+    pub async fn tell(&self, update: &StateUpdate) -> Result<Told, Refusal> {
+        let process = (self.host.name.as_str(), self.pid);
+        let mut may_be_done = false;
+        let mut patience = Patience::new("the state of a task");
+        loop {
+            match self.service.set_state_of_process(self.id, update, process).await {
+                Ok(_) => return Ok(Told::Stored),
+                // A try that is followed by another has gone into the history, with its id; one that waited may have been
+                // moved on already, and may even run again.
+                Err(refusal) if may_be_done && matches!(refusal.status(), Some(404 | 409)) => {
+                    return Ok(Told::MovedOn);
+                }
+                Err(refusal) => {
+                    may_be_done |= refusal.is_outcome_unknown();
+                    if !patience.again_until(&refusal, self.hurry).await {
+                        return Err(refusal);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts down what its process has not told. Answers the state that its row has with that.
+    pub async fn end(&self, ending: Ending) -> Result<Option<TaskState>, Refusal> {
+        let mut patience = Patience::new("the end of a task");
+        loop {
+            match self.put_down(ending).await {
+                Err(refusal) if patience.again_until(&refusal, self.hurry).await => {}
+                answered => return answered,
+            }
+        }
+    }
+
+    async fn put_down(&self, ending: Ending) -> Result<Option<TaskState>, Refusal> {
+        let unwanted =
+            || async { self.service.ended_unwanted(&self.key, self.try_number).await.map(|()| None) };
+        match conclude(ending) {
+            Conclusion::Told(_) => Ok(None),
+            Conclusion::Unwanted => unwanted().await,
+            Conclusion::WithoutAWord(how) => {
+                match self.service.ended_without_a_word(self.id, self.try_number, &how.to_string()).await {
+                    Ok(outcome) => Ok(outcome.new_state().flatten()),
+                    // It was cleared, and ended before that was noticed; or it was put down before, and nobody heard so.
+                    Err(refusal) if refusal.status() == Some(404) => unwanted().await,
+                    Err(refusal) => Err(refusal),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What is set aside, and why. Each reason is logged once: what is set aside is looked at again and again.
+
+use std::collections::{HashMap, HashSet};
+
+use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_telemetry::metrics::scheduling;
+
+/// What was told.
+#[derive(Debug, Default)]
+pub(crate) struct SetAside {
+    /// Why the tasks of a DAG are not queued.
+    dags: HashMap<String, String>,
+    /// What a chore could not deal with the last time, and why.
+    refused: HashMap<&'static str, HashSet<(TaskInstanceKey, String)>>,
+}
+
+impl SetAside {
+    /// DAGs whose tasks cannot be queued. Answers how many were not known.
+    pub(crate) fn dags(&mut self, found: &[(String, String)]) -> usize {
+        let mut new = 0;
+        for (dag_id, reason) in found {
+            scheduling::set_aside(dag_id, "definition");
+            if self.dags.get(dag_id) != Some(reason) {
+                tracing::warn!(dag_id, reason, "tasks of a DAG are not queued until this is mended");
+                self.dags.insert(dag_id.clone(), reason.clone());
+                new += 1;
+            }
+        }
+        new
+    }
+
+    /// Task instances that a chore could not deal with. Answers how many were not known.
+    pub(crate) fn instances(&mut self, chore: &'static str, found: &[(TaskInstanceKey, String)]) -> usize {
+        let told = self.refused.remove(chore).unwrap_or_default();
+        let found: HashSet<(TaskInstanceKey, String)> = found.iter().cloned().collect();
+        for (TaskInstanceKey { dag_id, run_id, task_id, map_index }, reason) in found.difference(&told) {
+            scheduling::set_aside(dag_id, "task instance");
+            tracing::warn!(
+                dag_id,
+                run_id,
+                task_id,
+                map_index,
+                reason,
+                chore,
+                "a task instance stays as it is"
+            );
+        }
+        let new = found.difference(&told).count();
+        self.refused.insert(chore, found);
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_told_once_as_long_as_it_is_so() {
+        let mut told = SetAside::default();
+        let dag = |reason: &str| [("d".to_owned(), reason.to_owned())];
+        assert_eq!([told.dags(&dag("a")), told.dags(&dag("a")), told.dags(&dag("b"))], [1, 0, 1]);
+        let key = TaskInstanceKey {
+            dag_id: "d".to_owned(),
+            run_id: "r".to_owned(),
+            task_id: "t".to_owned(),
+            map_index: -1,
+        };
+        let refused = [(key, "no".to_owned())];
+        assert_eq!([told.instances("one", &refused), told.instances("one", &refused)], [1, 0]);
+        assert_eq!([told.instances("other", &refused), told.instances("one", &[])], [1, 0]);
+        assert_eq!(told.instances("one", &refused), 1);
+    }
+}

@@ -1,0 +1,50 @@
+//! One value of a working database is spoilt, by what its column admits and no component should meet: an unknown word,
+//! NaN, nothing, a far date, an id that refers to nothing, a text of a megabyte. Whatever it is, every cycle comes to its
+//! end, no run of another DAG waits for it, and if its own does, it can be seen why.
+//!
+//! Of each column that schedulers read some values are tried on SQLite, and a few on the servers;
+//! `FERROFLOW_BAD_ROWS=all` tries all of them everywhere, and `FERROFLOW_BAD_ROWS=dag_run.conf` those of one column (or
+//! of one table), and tells of each.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod capture;
+mod cases;
+mod life;
+#[expect(dead_code, reason = "another test does more with it")]
+#[path = "../runs/place.rs"]
+mod place;
+#[expect(dead_code, reason = "another test does more with it")]
+#[path = "../driven/sketch.rs"]
+mod sketch;
+mod trial;
+mod values;
+#[expect(dead_code, reason = "another test does more with it")]
+#[path = "../simulation/workers.rs"]
+mod workers;
+mod world;
+
+use ferroflow_testkit::Server;
+
+use cases::Wanted;
+
+/// How many cases are tried on each server if nobody asks for more.
+const A_FEW: usize = 12;
+
+#[test]
+fn no_spoilt_value_stops_another_dag_on_sqlite() {
+    let tried = trial::try_cases(Server::Sqlite, &Wanted::asked(None));
+    assert!(tried >= 300 || Wanted::is_some_asked(), "only {tried} values could be spoilt");
+}
+
+#[test]
+fn no_spoilt_value_stops_another_dag_on_postgres() {
+    let tried = trial::try_cases(Server::Postgres, &Wanted::asked(Some(A_FEW)));
+    assert!(tried >= A_FEW / 2 || Wanted::is_some_asked(), "only {tried} values could be spoilt");
+}
+
+#[test]
+fn no_spoilt_value_stops_another_dag_on_mariadb() {
+    let tried = trial::try_cases(Server::MariaDb, &Wanted::asked(Some(A_FEW)));
+    assert!(tried >= A_FEW / 2 || Wanted::is_some_asked(), "only {tried} values could be spoilt");
+}

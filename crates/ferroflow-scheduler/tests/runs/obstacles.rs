@@ -1,0 +1,268 @@
+//! What is in the way of one run costs little, is told, and holds up nobody else; and size is in nobody's way.
+
+use std::sync::Arc;
+
+use ferroflow_db::task_instance::queueing;
+use ferroflow_db::task_instance_step::InstanceRow;
+use ferroflow_db::{ScopedFutureExt as _, attending, dag, dag_run_start, task_instance, task_instance_step};
+use ferroflow_model::state::{RunState, TaskState};
+use ferroflow_model::why::Kind;
+use ferroflow_scheduler::attended::Obstacle;
+use ferroflow_scheduler::why::{Asked, why};
+use ferroflow_testkit::Server;
+use ferroflow_testkit::rows::a_run;
+use jiff::SignedDuration;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use crate::on_every_database;
+use crate::place::{Place, Plan, at, daily};
+use crate::sketch::Sketch;
+use crate::whole::Whole;
+
+on_every_database!(lists_of_any_length_are_taken);
+
+#[tokio::test]
+async fn a_run_that_another_transaction_has_locked_on_postgres() {
+    a_run_that_another_transaction_has_locked(Server::Postgres).await;
+}
+
+#[tokio::test]
+async fn a_run_that_another_transaction_has_locked_on_mariadb() {
+    a_run_that_another_transaction_has_locked(Server::MariaDb).await;
+}
+
+#[tokio::test]
+async fn a_task_instance_that_another_transaction_has_locked_on_postgres() {
+    a_task_instance_that_another_transaction_has_locked(Server::Postgres).await;
+}
+
+#[tokio::test]
+async fn a_task_instance_that_another_transaction_has_locked_on_mariadb() {
+    a_task_instance_that_another_transaction_has_locked(Server::MariaDb).await;
+}
+
+#[tokio::test]
+async fn a_dag_that_another_transaction_has_locked_on_postgres() {
+    a_dag_that_another_transaction_has_locked(Server::Postgres).await;
+}
+
+#[tokio::test]
+async fn a_dag_that_another_transaction_has_locked_on_mariadb() {
+    a_dag_that_another_transaction_has_locked(Server::MariaDb).await;
+}
+
+async fn a_run_that_another_transaction_has_locked(server: Server) {
+    let place = Place::new(server, &[plan("aa"), plan("zz")]).await;
+    let runs = [a_run("aa", "locked", at("2024-01-01")), a_run("zz", "free", at("2024-01-01"))];
+    place.running(&runs, &["a", "b"], None).await;
+    let held = Held::new(&place, Row::Run(place.run("aa", "locked").await.id)).await;
+    let mut whole = Whole::new(&place, at("2024-06-01")).await;
+    let tries = tries_within(&mut whole, SignedDuration::from_secs(20), "locked").await;
+    assert!(tries.iter().all(|obstacle| *obstacle == Obstacle::Locked), "{tries:?}");
+    assert!((5..=12).contains(&tries.len()), "every try waits longer: {}", tries.len());
+    assert_eq!(whole.handed(), ["zz free a"], "nobody else waits for it");
+    assert!(reasons(&place, "locked").await.contains(&Kind::Locked));
+    held.let_go().await;
+    whole.after(SignedDuration::from_secs(5)).await;
+    assert_eq!(whole.handed(), ["aa locked a"]);
+}
+
+async fn a_task_instance_that_another_transaction_has_locked(server: Server) {
+    let place = Place::new(server, &[plan("aa"), plan("zz")]).await;
+    let runs = [a_run("aa", "locked", at("2024-01-01")), a_run("zz", "free", at("2024-01-01"))];
+    place.running(&runs, &["a", "b"], None).await;
+    let rows =
+        place.db.read(|tx| async { task_instance_step::of_run(tx, "aa", "locked").await }.scope_boxed());
+    let held =
+        Held::new(&place, Row::Instances(rows.await.unwrap().iter().map(|row| row.id).collect())).await;
+    let mut whole = Whole::new(&place, at("2024-06-01")).await;
+    let tries = tries_within(&mut whole, SignedDuration::from_secs(2), "locked").await;
+    assert!(tries.iter().all(|obstacle| *obstacle == Obstacle::Locked), "{tries:?}");
+    assert!((3..=8).contains(&tries.len()), "every try waits longer: {}", tries.len());
+    assert_eq!(whole.handed(), ["zz free a"], "nobody else waits for it");
+    assert!(reasons(&place, "locked").await.contains(&Kind::Locked));
+    held.let_go().await;
+    whole.after(SignedDuration::from_secs(5)).await;
+    assert_eq!(whole.handed(), ["aa locked a"]);
+}
+
+/// The end of a run needs the row of its DAG.
+async fn a_dag_that_another_transaction_has_locked(server: Server) {
+    let place = Place::new(server, &[plan("aa"), plan("zz")]).await;
+    let done = [a_run("aa", "locked", at("2024-01-01"))];
+    place.running(&done, &["a", "b"], Some(TaskState::Success)).await;
+    place.running(&[a_run("zz", "free", at("2024-01-01"))], &["a", "b"], None).await;
+    let held = Held::new(&place, Row::Dag).await;
+    let mut whole = Whole::new(&place, at("2024-06-01")).await;
+    let tries = tries_within(&mut whole, SignedDuration::from_secs(2), "locked").await;
+    assert!(tries.iter().all(|obstacle| *obstacle == Obstacle::Locked), "{tries:?}");
+    assert!((3..=8).contains(&tries.len()), "every try waits longer: {}", tries.len());
+    assert_eq!(whole.handed(), ["zz free a"], "nobody else waits for it");
+    held.let_go().await;
+    whole.after(SignedDuration::from_secs(5)).await;
+    assert_eq!(place.run("aa", "locked").await.state, RunState::Success);
+}
+
+/// What an executor told of a task whose row others hold waits; what it told of others afterwards does not.
+#[tokio::test]
+async fn what_was_told_of_a_locked_task_instance_lets_others_pass() {
+    for server in [Server::Postgres, Server::MariaDb] {
+        let place = Place::new(server, &[plan("aa"), plan("zz")]).await;
+        let runs = [a_run("aa", "locked", at("2024-01-01")), a_run("zz", "free", at("2024-01-01"))];
+        place.running(&runs, &["a", "b"], None).await;
+        let mut whole = Whole::new(&place, at("2024-06-01")).await;
+        whole.settle().await;
+        assert_eq!(whole.handed(), ["aa locked a", "zz free a"]);
+        let [locked, free] = [first_of(&place, "aa", "locked").await, first_of(&place, "zz", "free").await];
+        let held = Held::new(&place, Row::Instances(vec![locked.id])).await;
+        whole.cannot_start(locked.id, "aa", "locked", "a");
+        whole.cannot_start(free.id, "zz", "free", "a");
+        whole.cycle().await;
+        assert_eq!(first_of(&place, "zz", "free").await.state, Some(TaskState::Failed));
+        assert_eq!(first_of(&place, "aa", "locked").await.state, Some(TaskState::Queued));
+        held.let_go().await;
+        whole.cycle().await;
+        assert_eq!(first_of(&place, "aa", "locked").await.state, Some(TaskState::Failed));
+    }
+}
+
+/// The instance of task `a`.
+async fn first_of(place: &Place, dag_id: &str, run_id: &str) -> InstanceRow {
+    let rows =
+        place.db.read(|tx| async move { task_instance_step::of_run(tx, dag_id, run_id).await }.scope_boxed());
+    rows.await.unwrap().into_iter().find(|row| row.task_id == "a").unwrap()
+}
+
+/// What another transaction has of DAG `aa`.
+enum Row {
+    Run(i64),
+    Instances(Vec<Uuid>),
+    Dag,
+}
+
+/// A transaction that holds it until it is told to let go.
+struct Held {
+    may_end: Arc<Notify>,
+    holder: JoinHandle<()>,
+}
+
+impl Held {
+    async fn new(place: &Place, row: Row) -> Self {
+        let (is_locked, may_end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (other, locked, end) =
+            (place.database.connect().await, Arc::clone(&is_locked), Arc::clone(&may_end));
+        let holder = tokio::spawn(async move {
+            let (locked, end, row) = (&locked, &end, &row);
+            let held = other.transact(|tx| {
+                async move {
+                    match row {
+                        Row::Run(id) => assert!(attending::lock(tx, *id).await?.is_some()),
+                        Row::Instances(ids) => assert_eq!(queueing::lock(tx, ids).await?.len(), ids.len()),
+                        Row::Dag => dag::lock(tx, &["aa".to_owned()]).await.map(drop)?,
+                    }
+                    locked.notify_one();
+                    end.notified().await;
+                    Ok(())
+                }
+                .scope_boxed()
+            });
+            held.await.unwrap();
+        });
+        is_locked.notified().await;
+        Self { may_end, holder }
+    }
+
+    async fn let_go(self) {
+        self.may_end.notify_one();
+        self.holder.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_sqlite_keeps_refusing() {
+    let refusal = "CREATE TRIGGER refusal BEFORE UPDATE ON task_instance WHEN NEW.dag_id = 'aa' BEGIN \
+                   SELECT RAISE(ABORT, 'not this one'); END";
+    what_the_database_keeps_refusing(Server::Sqlite, refusal, "DROP TRIGGER refusal").await;
+}
+
+#[tokio::test]
+async fn what_postgres_keeps_refusing() {
+    let refusal = "ALTER TABLE task_instance ADD CONSTRAINT refusal CHECK (dag_id <> 'aa' OR state IS NULL)";
+    let mended = "ALTER TABLE task_instance DROP CONSTRAINT refusal";
+    what_the_database_keeps_refusing(Server::Postgres, refusal, mended).await;
+}
+
+async fn what_the_database_keeps_refusing(server: Server, refusal: &str, mended: &str) {
+    let place = Place::new(server, &[plan("aa"), plan("zz")]).await;
+    let runs = [a_run("aa", "refused", at("2024-01-01")), a_run("zz", "free", at("2024-01-01"))];
+    place.running(&runs, &["a", "b"], None).await;
+    place.database.execute(refusal).await;
+    let mut whole = Whole::new(&place, at("2024-06-01")).await;
+    let tries = tries_within(&mut whole, SignedDuration::from_secs(60), "refused").await;
+    let is_told = |obstacle: &Obstacle| matches!(obstacle, Obstacle::Refused(reason) if !reason.is_empty());
+    assert!(tries.iter().all(is_told), "{tries:?}");
+    assert!((4..=10).contains(&tries.len()), "every try waits longer: {}", tries.len());
+    assert_eq!(whole.handed(), ["zz free a"], "nobody else waits for it");
+    assert!(reasons(&place, "refused").await.contains(&Kind::Refused));
+    place.database.execute(mended).await;
+    assert!(!reasons(&place, "refused").await.contains(&Kind::Refused));
+    whole.after(SignedDuration::from_secs(60)).await;
+    assert_eq!(whole.handed(), ["aa refused a"]);
+}
+
+/// What was in the way of a run, each time that it was tried, for so long; and whoever waits does not do so busily.
+async fn tries_within(whole: &mut Whole, length: SignedDuration, run_id: &str) -> Vec<Obstacle> {
+    let end = whole.now + length;
+    let mut tries = Vec::new();
+    for _ in 0..300 {
+        let report = whole.cycle().await;
+        let of_run = report.examined.put_off.into_iter().filter(|(key, _)| key.run_id == run_id);
+        tries.extend(of_run.map(|(_, obstacle)| obstacle));
+        whole.now += SignedDuration::try_from(whole.scheduler.pause(whole.now)).unwrap();
+        if whole.now >= end {
+            return tries;
+        }
+    }
+    panic!("300 cycles were not enough: there is always something to do at once");
+}
+
+/// What `ferroflow why` says of a run.
+async fn reasons(place: &Place, run_id: &str) -> Vec<Kind> {
+    let settings = place.scheduler().await.settings;
+    let asked = Asked { dag_id: "aa", run_id: Some(run_id), task_id: None };
+    let answer = why(&place.db, &settings, asked, at("2024-06-01")).await.unwrap();
+    answer.reasons.iter().map(|reason| reason.kind).collect()
+}
+
+/// Beyond what one statement can be given.
+async fn lists_of_any_length_are_taken(server: Server) {
+    const MANY: i64 = 70_000;
+    let place = Place::new(server, &[plan("aa")]).await;
+    place.running(&[a_run("aa", "run", at("2024-01-01"))], &["a", "b"], Some(TaskState::Queued)).await;
+    place.database.execute("UPDATE dag_run SET state = 'queued'").await;
+    let id = place.run("aa", "run").await.id;
+    let rows = place.db.transact(|tx| {
+        async move {
+            let runs: Vec<i64> = (1_000_000..1_000_000 + MANY).chain([id]).collect();
+            assert_eq!(dag_run_start::lock_queued(tx, &runs).await?, [id]);
+            let rows = task_instance_step::of_run(tx, "aa", "run").await?;
+            let mut ids: Vec<Uuid> = (0..MANY).map(|_| Uuid::from_bytes(rand::random())).collect();
+            ids.extend(rows.iter().map(|row| row.id));
+            assert_eq!(task_instance::find_all(tx, &ids).await?.len(), 2);
+            let last = task_instance_step::last_started(tx, "aa", "run", &ids).await?;
+            assert_eq!(last, rows.iter().find(|row| row.task_id == "a").map(|row| row.id));
+            let indexes: Vec<i32> = (-1..i32::try_from(MANY).unwrap()).collect();
+            task_instance_step::some_of_run(tx, "aa", "run", &["a", "b"], &indexes).await
+        }
+        .scope_boxed()
+    });
+    assert_eq!(rows.await.unwrap().len(), 2);
+}
+
+fn plan(dag_id: &str) -> Plan {
+    let mut plan = Plan::new(dag_id, daily()).known_since(at("2030-01-01"));
+    plan.sketch = Sketch::of("a; b < a").setting("timetable", daily());
+    plan
+}
