@@ -61,21 +61,13 @@ pub async fn change(db: &Db, statement: &str) -> Result<u64, Error> {
     .await
 }
 
-/// Has a connection to SQLite only read from now on.
-pub async fn make_sqlite_read_only(db: &Db) -> Result<(), sqlx::Error> {
-    with_sqlite(db, "PRAGMA query_only = ON".to_owned()).await
-}
-
 /// Has nothing fit into the file of SQLite any more that does not yet, as a connection sees it; or again.
 pub async fn limit_sqlite_size(db: &Db, is_full: bool) -> Result<(), sqlx::Error> {
     // No file gets smaller than it is.
     let most = if is_full { 1 } else { i32::MAX };
-    with_sqlite(db, format!("PRAGMA max_page_count = {most}")).await
-}
-
-async fn with_sqlite(db: &Db, statement: String) -> Result<(), sqlx::Error> {
     let Pool::Sqlite(pool) = &db.pool else { return Ok(()) };
-    pool.acquire().await?.execute(sqlx::AssertSqlSafe(statement)).await.map(drop)
+    let limit = sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {most}"));
+    pool.acquire().await?.execute(limit).await.map(drop)
 }
 
 /// Whether a connection to PostgreSQL or MySQL is encrypted.

@@ -25,12 +25,15 @@ pub struct Patience<'a> {
     wait: Duration,
     told: Option<Stopwatch>,
     hurried: Option<Stopwatch>,
+    /// Since when a row cannot be read.
+    unreadable: Option<Stopwatch>,
 }
 
 impl<'a> Patience<'a> {
     /// Patience for something that is asked for or told.
     pub fn new(what: &'a str) -> Self {
-        Self { what, since: Stopwatch::start(), wait: FIRST_WAIT, told: None, hurried: None }
+        let since = Stopwatch::start();
+        Self { what, since, wait: FIRST_WAIT, told: None, hurried: None, unreadable: None }
     }
 
     /// Whether to ask again, after a while, what was refused: for as long as `limit`, and only if the database may do it
@@ -47,12 +50,31 @@ impl<'a> Patience<'a> {
     /// The same for what would be lost if it were given up: it is tried as long as the database may take it one day, and
     /// a little longer once there is a hurry.
     pub async fn again_until(&mut self, refusal: &Refusal, hurry: &CancellationToken) -> bool {
+        refusal.may_pass() && self.wait_until(refusal, hurry).await
+    }
+
+    /// The same, and as long as a row cannot be read: somebody may mend it.
+    pub(crate) async fn again_until_mended(&mut self, refusal: &Refusal, hurry: &CancellationToken) -> bool {
+        match refusal.bad_row() {
+            Some(_) => _ = self.unreadable.get_or_insert_with(Stopwatch::start),
+            None => self.unreadable = None,
+        }
+        (refusal.may_pass() || refusal.bad_row().is_some()) && self.wait_until(refusal, hurry).await
+    }
+
+    /// How long a row has not been readable.
+    pub(crate) fn unreadable_for(&self) -> Duration {
+        self.unreadable.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// Waits a while. Answers whether there is still time.
+    async fn wait_until(&mut self, refusal: &Refusal, hurry: &CancellationToken) -> bool {
         let is_hurried = hurry.is_cancelled();
         if is_hurried {
             self.hurried.get_or_insert_with(Stopwatch::start);
         }
         let is_late = self.hurried.is_some_and(|hurried| hurried.elapsed() >= LAST_ATTEMPTS);
-        if !refusal.may_pass() || is_late {
+        if is_late {
             return false;
         }
         self.tell(refusal);
@@ -72,7 +94,10 @@ impl<'a> Patience<'a> {
     fn tell(&mut self, refusal: &Refusal) {
         if self.told.is_none_or(|told| told.elapsed() >= TOLD_AGAIN) {
             self.told = Some(Stopwatch::start());
-            tracing::warn!("{} waits for the database: {}", self.what, chain(refusal));
+            match refusal.bad_row() {
+                Some(bad) => tracing::error!("{} waits until a row is mended: {bad}", self.what),
+                None => tracing::warn!("{} waits for the database: {}", self.what, chain(refusal)),
+            }
         }
     }
 }

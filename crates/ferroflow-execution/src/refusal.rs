@@ -1,5 +1,6 @@
 //! Why a request is not answered as its sender hoped.
 
+use ferroflow_db::BadRow;
 use ferroflow_python::message::from_json;
 use ferroflow_telemetry::chain;
 use rmpv::Value;
@@ -128,6 +129,14 @@ impl Refusal {
     /// Whether trying again may help one day: what is wrong is wrong with the database, not with what it is told.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Database(error) if error.may_pass())
+    }
+
+    /// The row that cannot be read, if that is why. Somebody may mend it.
+    pub fn bad_row(&self) -> Option<&BadRow> {
+        match self {
+            Self::Database(ferroflow_db::Error::Column(bad)) => Some(bad),
+            _ => None,
+        }
     }
 
     /// Whether what was asked for may have been done all the same: the connection broke while that was being made

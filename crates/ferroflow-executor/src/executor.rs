@@ -38,6 +38,8 @@ pub struct Event {
 pub enum Happening {
     /// Its row has this state now; its process may still be busy with what follows: callbacks, listeners.
     StateSet(TaskState),
+    /// Its slot is free, but what became of it is not in its row yet, which cannot be read. It is told once that can be.
+    Waits,
     /// Its process has ended and its slot is free. Its row tells what became of it. (The slot of a process that cannot be
     /// killed is free only once it is gone,
     Ended,

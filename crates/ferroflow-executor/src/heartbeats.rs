@@ -40,6 +40,7 @@ struct Entry {
     id: Uuid,
     orders: watch::Sender<Option<EndOrder>>,
     stage: Stage,
+    has_slot: bool,
 }
 
 /// How far one has come. Whether its row says that it runs means something only while it should say so: one that has
@@ -67,7 +68,7 @@ impl Running {
     pub(crate) fn add(&self, id: Uuid) -> (Ticket, watch::Receiver<Option<EndOrder>>) {
         let (orders, receiver) = watch::channel(None);
         let ticket = Ticket(self.next.fetch_add(1, Ordering::Relaxed));
-        self.lock().insert(ticket, Entry { id, orders, stage: Stage::Starting });
+        self.lock().insert(ticket, Entry { id, orders, stage: Stage::Starting, has_slot: true });
         (ticket, receiver)
     }
 
@@ -75,8 +76,14 @@ impl Running {
         self.lock().remove(&ticket);
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.lock().len()
+    /// How many slots they take.
+    pub(crate) fn slots(&self) -> usize {
+        self.lock().values().filter(|entry| entry.has_slot).count()
+    }
+
+    /// It takes no slot any more, but is looked after as before. False if it took none.
+    pub(crate) fn give_slot_back(&self, ticket: Ticket) -> bool {
+        self.lock().get_mut(&ticket).is_some_and(|entry| std::mem::take(&mut entry.has_slot))
     }
 
     /// It runs as this process, and its row says so since now.
@@ -258,7 +265,7 @@ mod tests {
         assert_eq!(*first.1.borrow(), Some(EndOrder::HeartbeatsFailed), "the first order counts");
         assert_eq!(*second.1.borrow(), Some(EndOrder::Shutdown));
         running.remove(first.0);
-        assert_eq!(running.len(), 1);
+        assert_eq!(running.slots(), 1);
     }
 
     #[test]
@@ -282,7 +289,7 @@ mod tests {
         running.order_all(EndOrder::Shutdown);
         assert_eq!(*told_orders.borrow(), Some(EndOrder::Shutdown), "but by other orders");
         running.remove(told);
-        assert_eq!(running.len(), 1, "a stay ends by itself");
+        assert_eq!(running.slots(), 1, "a stay ends by itself");
     }
 
     #[test]
@@ -306,6 +313,22 @@ mod tests {
         running.tells(ticket, true);
         running.give_up(Duration::ZERO);
         assert_eq!(*orders.borrow(), None);
+    }
+
+    #[test]
+    fn who_gives_its_slot_back_lives_on() {
+        let running = Running::default();
+        let id = Uuid::from_u128(1);
+        let (ticket, orders) = running.add(id);
+        running.started(ticket, 7);
+        running.tells(ticket, true);
+        assert_eq!([running.give_slot_back(ticket), running.give_slot_back(ticket)], [true, false]);
+        assert_eq!((running.slots(), running.beating(true)), (0, vec![(ticket, id, 7)]));
+        running.tells(ticket, false);
+        running.turn_away(id);
+        assert_eq!(*orders.borrow(), Some(EndOrder::Unwanted));
+        running.remove(ticket);
+        assert!(!running.give_slot_back(ticket));
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl LocalExecutor {
 
 impl Executor for LocalExecutor {
     fn free_slots(&self) -> usize {
-        self.slots.saturating_sub(self.running.len() + self.errands.len())
+        self.slots.saturating_sub(self.running.slots() + self.errands.len())
     }
 
     fn submit(&mut self, workload: Workload) {
@@ -172,6 +172,13 @@ impl Reporter {
 impl Watcher for Reporter {
     fn started(&self, pid: i32) {
         self.running.started(self.ticket, pid);
+    }
+
+    fn waits_for_long(&self) {
+        if self.running.give_slot_back(self.ticket) {
+            self.errands.slot_is_free();
+            self.report(Happening::Waits);
+        }
     }
 
     fn telling(&self, is_telling: bool) {

@@ -1,7 +1,6 @@
 //! One cycle: the steps, in order, each only if something asks for it.
 
 use ferroflow_db::BadRow;
-use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_execution::tell_unreadable;
 use ferroflow_executor::Executor;
 use ferroflow_telemetry::chain;
@@ -15,6 +14,7 @@ use crate::dispatch::{Dispatched, dispatch};
 use crate::examine_runs::{ExaminedRuns, examine_runs};
 use crate::executors::Heard;
 use crate::harvest::{Met, harvest};
+use crate::kept_events::drop_event;
 use crate::look_around::look_around;
 use crate::metrics;
 use crate::queue_tasks::QueuedTasks;
@@ -139,7 +139,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         self.standing.begins(step, now);
         Ok(Some(match step {
             Step::Harvest => {
-                self.harvest().await?;
+                self.harvest(now).await?;
                 Step::LookAround
             }
             Step::LookAround => {
@@ -198,49 +198,53 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     }
 
     /// Brings what executors told together with the rows, and has the runs know of it.
-    pub(crate) async fn harvest(&mut self) -> Result<(), Error> {
+    pub(crate) async fn harvest(&mut self, now: Timestamp) -> Result<(), Error> {
         let watch = Stopwatch::start();
         self.take_in_events().await;
         metrics::events_taken_in(&self.executors.slots(), watch.elapsed());
         self.take_in_news();
         self.take_in_answers();
         let has_heard = !self.heard.is_empty();
+        self.harvest_kept(now).await?;
         let mut held = 0;
         for _ in 0..self.heard.len() {
             self.cx.progress.gets_on();
-            let Some(heard) = self.heard.front() else { break };
-            let harvested = match harvest(&self.cx.db, &self.cx.service, Some(self.cx.job_id), heard).await {
-                Ok(harvested) => harvested,
-                Err(error) if error.is_lasting() => {
-                    drop_event(heard, &error);
-                    self.heard.pop_front();
-                    continue;
-                }
-                Err(error) if error.is_busy() => {
-                    // Others have its row: the rest has its turn before it is tried again.
-                    self.heard.rotate_left(1);
-                    held += 1;
-                    if held < MOST_HELD {
-                        continue;
-                    }
+            let Some(heard) = self.heard.pop_front() else { break };
+            let Err(error) = self.take_in(&heard).await else { continue };
+            if error.bad_row().is_some() {
+                self.keep(heard, &error, now);
+            } else if error.is_about_data() {
+                drop_event(&heard, &chain(&error));
+            } else if error.is_busy() {
+                // Others have its row: the rest has its turn before it is tried again.
+                self.heard.push_back(heard);
+                held += 1;
+                if held == MOST_HELD {
                     break;
                 }
-                Err(error) => return Err(error),
-            };
-            if let Met::PutDown(_) = harvested.what {
-                self.tell_task_failed(&harvested.key, heard.why_it_ended());
-            }
-            self.heard.pop_front();
-            let state = match harvested.what {
-                Met::Told(state) => Some(state),
-                _ => None,
-            };
-            if harvested.is_news() {
-                self.attended.hear(&harvested.key, harvested.id, state);
+            } else {
+                self.heard.push_front(heard);
+                return Err(error);
             }
         }
         if has_heard {
             self.tell_of_slots().await?;
+        }
+        Ok(())
+    }
+
+    /// Brings one event together with its row, and has its run know of it.
+    pub(crate) async fn take_in(&mut self, heard: &Heard) -> Result<(), Error> {
+        let harvested = harvest(&self.cx.db, &self.cx.service, Some(self.cx.job_id), heard).await?;
+        if let Met::PutDown(_) = harvested.what {
+            self.tell_task_failed(&harvested.key, heard.why_it_ended());
+        }
+        let state = match harvested.what {
+            Met::Told(state) => Some(state),
+            _ => None,
+        };
+        if harvested.is_news() {
+            self.attended.hear(&harvested.key, harvested.id, state);
         }
         Ok(())
     }
@@ -323,20 +327,4 @@ fn unless_held<T: Default>(done: Result<T, Error>, what: &str) -> Result<T, Erro
         }
         done => done,
     }
-}
-
-/// What an executor told cannot be brought together with its row, and never will be: others do not wait for it.
-fn drop_event(heard: &Heard, error: &Error) {
-    let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &heard.event.key;
-    let try_number = heard.event.try_number;
-    scheduling::set_aside(dag_id, "event");
-    tracing::error!(
-        dag_id,
-        run_id,
-        task_id,
-        map_index,
-        try_number,
-        "what an executor told is dropped, since it cannot be taken in: {}",
-        chain(error)
-    );
 }

@@ -202,7 +202,7 @@ impl<E: Executor> Drive<'_, E> {
         match event.what {
             Happening::StateSet(_) => _ = running.insert(event.id, Handed { instance, is_told: true }),
             Happening::Ended | Happening::NotStarted(_) => _ = running.remove(&event.id),
-            Happening::SlotFree => return Ok(()),
+            Happening::Waits | Happening::SlotFree => return Ok(()),
         }
         let heard = Heard { event, is_told, is_still_known: false };
         let met = harvest(self.db, self.service, self.driver.job_id, &heard).await?;

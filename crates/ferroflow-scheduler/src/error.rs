@@ -1,5 +1,6 @@
 //! What can go wrong.
 
+use ferroflow_db::BadRow;
 use ferroflow_execution::create_run;
 use ferroflow_model::document::Problems;
 
@@ -62,11 +63,16 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same comes out however often it is tried: a row cannot be read, or a value not be stored.
-    pub(crate) fn is_lasting(&self) -> bool {
+    /// Whether the database does not take a value: the same comes out however often it is tried.
+    pub(crate) fn is_about_data(&self) -> bool {
+        matches!(self, Self::Db(error) if error.is_about_data())
+    }
+
+    /// The row that cannot be read, if that is why. Somebody may mend it.
+    pub(crate) fn bad_row(&self) -> Option<&BadRow> {
         match self {
-            Self::Db(error) => matches!(error, ferroflow_db::Error::Column(_)) || error.is_about_data(),
-            _ => false,
+            Self::Db(ferroflow_db::Error::Column(bad)) => Some(bad),
+            _ => None,
         }
     }
 

@@ -38,6 +38,8 @@ pub enum Met {
     Told(TaskState),
     /// Its process has ended, after what became of it was told.
     Over,
+    /// What became of it is told later.
+    Waits,
     /// There is no such try any more: it was cleared, or has gone into the history.
     Gone,
     /// The row is right as it is.
@@ -53,7 +55,7 @@ impl Heard {
     pub(crate) fn why_it_ended(&self) -> &str {
         match &self.event.what {
             Happening::NotStarted(reason) => reason,
-            Happening::StateSet(_) | Happening::Ended | Happening::SlotFree => UNKNOWN_END,
+            Happening::StateSet(_) | Happening::Waits | Happening::Ended | Happening::SlotFree => UNKNOWN_END,
         }
     }
 }
@@ -61,7 +63,7 @@ impl Heard {
 impl Harvested {
     /// Whether the run may have something to do now. Nothing else tells of a row that somebody has changed.
     pub fn is_news(&self) -> bool {
-        self.what != Met::Over
+        !matches!(self.what, Met::Over | Met::Waits)
     }
 }
 
@@ -75,6 +77,7 @@ pub async fn harvest(
     let what = match &heard.event.what {
         Happening::StateSet(state) => Met::Told(*state),
         Happening::SlotFree => Met::Over,
+        Happening::Waits => Met::Waits,
         Happening::Ended if heard.is_told => Met::Over,
         Happening::Ended => meet(db, service, job_id, heard, TaskState::Success, UNKNOWN_END).await?,
         Happening::NotStarted(reason) => meet(db, service, job_id, heard, TaskState::Failed, reason).await?,

@@ -17,6 +17,7 @@ mod fair_queue;
 pub mod harvest;
 mod housekeeping;
 pub mod job;
+mod kept_events;
 mod log_path;
 pub mod look_around;
 pub mod manual_run;

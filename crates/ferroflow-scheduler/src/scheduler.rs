@@ -22,6 +22,7 @@ use crate::attended::{Attended, RunKey};
 use crate::chores::{self, Chore, Chores};
 use crate::cycle::Wants;
 use crate::executors::{Executors, Heard};
+use crate::kept_events::KeptEvents;
 use crate::look_around::Surroundings;
 use crate::metrics::Told;
 use crate::queue_tasks::TaskQueue;
@@ -89,6 +90,8 @@ pub struct Scheduler<E, C> {
     pub(crate) wants: Wants,
     /// What executors have told, and was not looked at yet.
     pub(crate) heard: VecDeque<Heard>,
+    /// The same, of rows that cannot be read.
+    pub(crate) kept: KeptEvents,
     /// What transactions tell, in this process and in others.
     pub(crate) news: news::Receiver,
     /// That user code has answered.
@@ -131,6 +134,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             queue: TaskQueue::default(),
             wants: Wants::at_first(),
             heard: VecDeque::new(),
+            kept: KeptEvents::default(),
             section_busy: 0,
             width,
             latest: now,
@@ -172,7 +176,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     }
 
     /// Lets what runs come to its end, unless it is to hurry. Nothing new begins here; in its runs others go on. What
-    /// executors have told is stored, however long the database needs.
+    /// executors have told is stored, however long the database needs; but what waits for a row that cannot be read is left
+    /// to those who look after what others left behind.
     pub async fn drain(&mut self, hurry: &CancellationToken) {
         if !self.is_idle()
             && let Err(error) = job::retire(&self.cx.db, self.cx.job_id).await
@@ -187,9 +192,15 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 heard = self.executors.next_event() => self.heard.push_back(heard),
                 () = tokio::time::sleep(LONGEST_PAUSE), if !self.heard.is_empty() => {}
             }
-            if let Err(error) = self.harvest().await {
+            if let Err(error) = self.harvest(clock::now()).await {
                 tracing::error!("what became of a task cannot be stored: {}", chain(&error));
             }
+        }
+        if self.kept.len() > 0 {
+            tracing::warn!(
+                events = self.kept.len(),
+                "what executors told of rows that cannot be read is left to others"
+            );
         }
     }
 
@@ -241,7 +252,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         if is_asked || self.attended.is_dirty(now) {
             return Duration::ZERO;
         }
-        let due = [Some(self.wants.next()), self.attended.next_due(), self.chores.next()];
+        let due =
+            [Some(self.wants.next()), self.attended.next_due(), self.chores.next(), self.kept.next_due()];
         let next = due.into_iter().flatten().min().unwrap_or(now);
         let pause = Duration::try_from(next.duration_since(now)).unwrap_or_default();
         match self.section_busy {

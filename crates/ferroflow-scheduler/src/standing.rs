@@ -108,6 +108,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             runs = self.attended.len(),
             tasks_waiting_to_be_queued = self.queue.len(),
             events_not_looked_at = self.heard.len(),
+            events_kept_for_bad_rows = self.kept.len(),
             peers = self.surroundings.peers.len(),
             questions_to_user_code = self.cx.driver.questions.unanswered(),
             is_section_busy = self.section_busy > 0,

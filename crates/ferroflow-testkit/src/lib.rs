@@ -14,6 +14,7 @@ mod held;
 mod program;
 pub mod replay;
 pub mod rows;
+mod small_disk;
 
 pub use airflow::Airflow;
 pub use database::{Server, TestDb, creation};
@@ -21,6 +22,7 @@ pub use faulty::{Fault, Faulty};
 pub use given::given;
 pub use held::Held;
 pub use program::{Finished, Program, finish};
+pub use small_disk::SmallDisk;
 
 /// A folder of the repository, from its root.
 pub fn repository(path: &str) -> std::path::PathBuf {

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
+use crate::unreadable::BadRow;
 
 /// What the start and the end of a try need to know: of the instance, its run and its DAG.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,8 +47,10 @@ pub struct Facts {
     pub queued_by_job_id: Option<i64>,
     /// Where it stands in a trace.
     pub context_carrier: Option<Value>,
-    /// Its run.
-    pub run: DagRun,
+    /// Its run, as far as an end needs it.
+    pub run: RunOfTry,
+    /// All of its run, unless that cannot be read.
+    whole_run: Result<DagRun, Box<BadRow>>,
     /// What somebody wrote on the run.
     pub note: Option<String>,
     /// Whose the DAG is.
@@ -68,6 +71,30 @@ pub struct Facts {
     pub has_xcoms: bool,
     /// Whether the run was made for events of assets.
     pub has_asset_events: bool,
+}
+
+/// What the end of a try needs to know of its run. A word in any other column of the run keeps nobody from ending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunOfTry {
+    /// Its row.
+    pub id: i64,
+    /// The date that it stands for.
+    pub logical_date: Option<Timestamp>,
+    /// The partition it is for.
+    pub partition_key: Option<String>,
+    /// The date that its partition stands for.
+    pub partition_date: Option<Timestamp>,
+    /// The version of the bundle, if the run is tied to one.
+    pub bundle_version: Option<String>,
+    /// The version of the DAG when the run was made.
+    pub created_dag_version_id: Option<Uuid>,
+}
+
+impl Facts {
+    /// All of its run: for whoever tells user code of it. An error if it cannot be read.
+    pub fn whole_run(&self) -> Result<&DagRun, Error> {
+        self.whole_run.as_ref().map_err(|bad| Error::Column(bad.clone()))
+    }
 }
 
 /// The process that a try runs in.
@@ -259,7 +286,19 @@ fn read_facts(row: &Row) -> Result<Facts, Error> {
         dag_version_id: row.optional("dag_version_id")?,
         queued_by_job_id: row.optional("queued_by_job_id")?,
         context_carrier: row.extended_json("instance_context_carrier")?,
-        run: dag_run::dag_run(row)?,
+        run: RunOfTry {
+            id: row.get("id")?,
+            logical_date: row.optional("logical_date")?,
+            partition_key: row.optional("partition_key")?,
+            partition_date: row.optional("partition_date")?,
+            bundle_version: row.optional("bundle_version")?,
+            created_dag_version_id: row.optional("created_dag_version_id")?,
+        },
+        whole_run: match dag_run::dag_run(row) {
+            Ok(run) => Ok(run),
+            Err(Error::Column(bad)) => Err(bad),
+            Err(error) => return Err(error),
+        },
         note: row.optional("note")?,
         owners: row.optional("owners")?,
         fail_fast: row.get("fail_fast")?,

@@ -46,10 +46,10 @@ pub struct Breadcrumb {
     pub duration: Option<f64>,
 }
 
-/// All task instances of a run.
+/// All task instances of a run that can be read.
 pub async fn of_run(tx: &mut Tx, dag_id: &str, run_id: &str) -> Result<Vec<Sibling>, Error> {
     let rows = tx.fetch_all(sql!("task_instance/of_run"), binds![dag_id, run_id]).await?;
-    rows.iter().map(sibling).collect()
+    tx.readable(&rows, sibling)
 }
 
 /// Those of a run that have ended.

@@ -28,6 +28,20 @@ pub(super) enum Untold {
     NotAsked,
 }
 
+impl Untold {
+    pub(super) fn failed(about: &str, why: &dyn std::fmt::Display) -> Self {
+        let extra = format!("{about} cannot be mapped: {why}");
+        tracing::error!("{extra}");
+        Self::Failed { event: "failed to map partition_key", extra }
+    }
+}
+
+/// What the audit log calls it.
+pub(super) fn about(change: &Change<'_>, source_key: &str, dag_id: &str) -> String {
+    let Change { name, uri, .. } = change;
+    format!("partition_key '{source_key}' of asset (name='{name}', uri='{uri}') for DAG '{dag_id}'")
+}
+
 pub(super) async fn mapped(
     tx: &mut Tx,
     rules: &Rules,
@@ -36,17 +50,17 @@ pub(super) async fn mapped(
     source_key: &str,
     dag_id: &str,
 ) -> Result<Result<Mapped, Untold>, Error> {
-    let about = format!(
-        "partition_key '{source_key}' of asset (name='{}', uri='{}') for DAG '{dag_id}'",
-        change.name, change.uri
-    );
-    let failed = |why: &dyn std::fmt::Display| {
-        tracing::error!("{about} cannot be mapped: {why}");
-        let extra = format!("{about} cannot be mapped: {why}");
-        Untold::Failed { event: "failed to map partition_key", extra }
-    };
-    let Some(stored) = serialized_dag::latest(tx, dag_id).await? else {
-        return Ok(Err(failed(&"the DAG is not stored")));
+    let about = about(change, source_key, dag_id);
+    let failed = |why: &dyn std::fmt::Display| Untold::failed(&about, why);
+    let stored = match serialized_dag::latest(tx, dag_id).await {
+        Ok(Some(stored)) => stored,
+        Ok(None) => return Ok(Err(failed(&"the DAG is not stored"))),
+        // No task fails to end because of a row of another DAG.
+        Err(Error::Column(bad)) => {
+            tx.unreadable().note(&bad);
+            return Ok(Err(failed(&bad)));
+        }
+        Err(error) => return Err(error),
     };
     let (timetable, document) = match timetable_of(&stored.data) {
         Ok(found) => found,

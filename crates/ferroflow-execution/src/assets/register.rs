@@ -12,7 +12,7 @@ use ferroflow_model::asset::AssetAlias;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::mapped::{Mapped, Untold, mapped};
+use super::mapped::{Mapped, Untold, about, mapped};
 use super::mappings::Mappings;
 use crate::Rules;
 
@@ -149,10 +149,13 @@ impl PartitionsOf<'_> {
             return note(tx, change, "missing partition key", extra, now).await;
         };
         for listener in listeners {
-            match mapped(tx, self.rules, change, self.mappings, source_key, &listener.dag_id).await? {
-                Ok(mapped) => self.arrive(tx, source_key, &listener.dag_id, &mapped, now).await?,
-                Err(Untold::Failed { event, extra }) => note(tx, change, event, extra, now).await?,
-                Err(Untold::NotAsked) => {}
+            let dag_id = &listener.dag_id;
+            let told = match mapped(tx, self.rules, change, self.mappings, source_key, dag_id).await? {
+                Ok(mapped) => self.arrive(tx, source_key, dag_id, &mapped, now).await?,
+                Err(untold) => Err(untold),
+            };
+            if let Err(Untold::Failed { event, extra }) = told {
+                note(tx, change, event, extra, now).await?;
             }
         }
         Ok(())
@@ -165,15 +168,21 @@ impl PartitionsOf<'_> {
         dag_id: &str,
         mapped: &Mapped,
         now: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<Result<(), Untold>, Error> {
         let asset_id = self.change.asset_id;
         for target_key in &mapped.keys {
-            let partition = partition(tx, asset_id, dag_id, target_key, mapped, now).await?;
+            let partition = match partition(tx, asset_id, dag_id, target_key, mapped, now).await {
+                Err(Error::Column(bad)) => {
+                    tx.unreadable().note(&bad);
+                    return Ok(Err(Untold::failed(&about(self.change, source_key, dag_id), &bad)));
+                }
+                partition => partition?,
+            };
             let arrival =
                 Arrival { asset_id, event_id: self.event_id, source_key, target_dag_id: dag_id, target_key };
             asset_partition_dag_run::note_arrival(tx, partition, &arrival, now).await?;
         }
-        Ok(())
+        Ok(Ok(()))
     }
 }
 

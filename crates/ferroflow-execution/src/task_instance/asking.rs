@@ -7,7 +7,7 @@ use ferroflow_model::dag::Dag;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::attempt::{dag_of, not_found};
+use super::attempt::{dag_of_run, not_found};
 use super::model::AssetProfile;
 use crate::{Refusal, Service};
 
@@ -19,7 +19,8 @@ impl Service {
                 let Some(instance) = task_instance::find(tx, id).await? else { return Ok(None) };
                 let key = instance.key;
                 let Some(run) = dag_run::find(tx, &key.dag_id, &key.run_id).await? else { return Ok(None) };
-                let dag = dag_of(tx, &run).await?;
+                let bundle_version = run.bundle_version.as_deref();
+                let dag = dag_of_run(tx, &key.dag_id, bundle_version, run.created_dag_version_id).await?;
                 let used = dag.map(|dag| used_assets(&dag, &key.task_id)).unwrap_or_default();
                 let names: Vec<&str> = used.iter().map(|(name, _)| name.as_str()).collect();
                 let active = if names.is_empty() {

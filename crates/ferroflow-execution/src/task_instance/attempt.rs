@@ -6,11 +6,12 @@ use ferroflow_db::Error;
 use ferroflow_db::audit_log::{self, AuditEntry};
 use ferroflow_db::serialized_dag;
 use ferroflow_db::task_instance::life::Facts;
-use ferroflow_db::{Tx, dag_run, dag_version};
+use ferroflow_db::{Tx, dag_version};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::Refusal;
 
@@ -92,20 +93,31 @@ pub(super) fn about(facts: &Facts, event: &str, now: Timestamp) -> AuditEntry {
     }
 }
 
-/// The DAG that a run is of: in the version that it is tied to, or in the newest.
-pub(super) async fn dag_of(tx: &mut Tx, run: &dag_run::DagRun) -> Result<Option<Dag>, Error> {
-    let is_tied = run.bundle_version.as_deref().is_some_and(|version| !version.is_empty());
-    let tied_to = run.created_dag_version_id.filter(|_| is_tied);
-    let version = match tied_to {
+/// The DAG that an instance is of, as [`dag_of_run`].
+pub(super) async fn dag_of(tx: &mut Tx, facts: &Facts) -> Result<Option<Dag>, Error> {
+    let run = &facts.run;
+    dag_of_run(tx, &facts.key.dag_id, run.bundle_version.as_deref(), run.created_dag_version_id).await
+}
+
+/// The DAG that a run is of: in the version that it was made with if it is tied to a version of its bundle, or in the
+/// newest.
+pub(super) async fn dag_of_run(
+    tx: &mut Tx,
+    dag_id: &str,
+    bundle_version: Option<&str>,
+    made_with: Option<Uuid>,
+) -> Result<Option<Dag>, Error> {
+    let is_tied = bundle_version.is_some_and(|version| !version.is_empty());
+    let version = match made_with.filter(|_| is_tied) {
         Some(version) => Some(version),
-        None => dag_version::latest(tx, &run.dag_id).await?.map(|version| version.id),
+        None => dag_version::latest(tx, dag_id).await?.map(|version| version.id),
     };
-    let Some(version) = version.or(run.created_dag_version_id) else { return Ok(None) };
+    let Some(version) = version.or(made_with) else { return Ok(None) };
     let Some(stored) = serialized_dag::find(tx, version).await? else { return Ok(None) };
     match Dag::decode(stored.data.text()) {
         Ok(dag) => Ok(Some(dag)),
         Err(problems) => {
-            tracing::error!(dag_id = run.dag_id, "the stored DAG cannot be read: {problems}");
+            tracing::error!(dag_id, "the stored DAG cannot be read: {problems}");
             Ok(None)
         }
     }

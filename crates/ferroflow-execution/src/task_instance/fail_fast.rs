@@ -16,7 +16,7 @@ pub(super) async fn stop_the_rest(tx: &mut Tx, facts: &Facts, now: Timestamp) ->
     if !facts.fail_fast {
         return Ok(());
     }
-    let Some(dag) = dag_of(tx, &facts.run).await? else { return Ok(()) };
+    let Some(dag) = dag_of(tx, facts).await? else { return Ok(()) };
     for sibling in siblings::of_run(tx, &facts.key.dag_id, &facts.key.run_id).await? {
         let (event, state) = match fail_fast(other(&dag, facts, &sibling)) {
             FailFast::Left(_) => continue,

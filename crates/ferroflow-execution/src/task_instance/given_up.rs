@@ -97,7 +97,7 @@ async fn fail_stuck(tx: &mut Tx, stuck: FailedStuck<'_>, now: Timestamp) -> Resu
         ..about(&facts, "stuck in queued tries exceeded", now)
     };
     audit_log::insert(tx, &entry).await?;
-    let dag = dag_of(tx, &facts.run).await?;
+    let dag = dag_of(tx, &facts).await?;
     let task = dag.as_ref().and_then(|dag| task_of(dag, &facts));
     if task.is_some_and(|task| task.is(Flag::HasOnFailureCallback))
         && let Some(request) = request(tx, id, &facts, message).await?

@@ -2,7 +2,9 @@
 //!
 //! What became of a task is known once, here: whoever gave up telling it would leave others to invent something. So it
 //! is tried as long as this process lives. Only what the database refuses because of what is told, or because the row is
-//! somebody else's by now, is an answer.
+//! somebody else's by now, is an answer. A row that cannot be read is none: somebody may mend it.
+
+use std::time::Duration;
 
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_model::state::TaskState;
@@ -31,6 +33,25 @@ pub struct Reports<'a> {
     /// When this process has little time left. What is not told soon after that is left to those who look after what
     /// others left behind.
     pub hurry: &'a CancellationToken,
+    /// The slot that it takes.
+    pub slot: HeldSlot<'a>,
+}
+
+/// The slot of a task whose report may have to wait until a row is mended.
+#[derive(Clone, Copy)]
+pub struct HeldSlot<'a> {
+    /// So long it is held for that: until then, no more is run than rows say. One that nobody mends must not keep
+    /// others from it for ever.
+    pub at_most: Duration,
+    /// Gives it back. The report goes on waiting.
+    pub give_back: &'a (dyn Fn() + Send + Sync),
+}
+
+impl Default for HeldSlot<'_> {
+    /// One that is held however long it takes.
+    fn default() -> Self {
+        Self { at_most: Duration::MAX, give_back: &|| {} }
+    }
 }
 
 /// What came of a state that was told.
@@ -43,7 +64,8 @@ pub enum Told {
 }
 
 impl Reports<'_> {
-    /// Asks for leave to run. Nothing of the task has run yet, so it may be asked as often as the database needs.
+    /// Asks for leave to run. Nothing of the task has run yet, so it may be asked as often as the database needs. For a row
+    /// that cannot be read it waits only as long as it may have its slot: it would have to run without.
     pub async fn begin(&self) -> Result<RunContext, Refusal> {
         let mut patience = Patience::new("the start of a task");
         loop {
@@ -54,7 +76,9 @@ impl Reports<'_> {
                 start_date: clock::now(),
             };
             match self.service.run(self.id, &request).await {
-                Err(refusal) if patience.again_until(&refusal, self.hurry).await => {}
+                Err(refusal)
+                    if (refusal.bad_row().is_none() || patience.unreadable_for() < self.slot.at_most)
+                        && patience.again_until_mended(&refusal, self.hurry).await => {}
                 answered => return answered,
             }
         }
@@ -75,7 +99,7 @@ impl Reports<'_> {
                 }
                 Err(refusal) => {
                     may_be_done |= refusal.is_outcome_unknown();
-                    if !patience.again_until(&refusal, self.hurry).await {
+                    if !self.is_tried_again(&mut patience, &refusal).await {
                         return Err(refusal);
                     }
                 }
@@ -88,10 +112,18 @@ impl Reports<'_> {
         let mut patience = Patience::new("the end of a task");
         loop {
             match self.put_down(ending).await {
-                Err(refusal) if patience.again_until(&refusal, self.hurry).await => {}
+                Err(refusal) if self.is_tried_again(&mut patience, &refusal).await => {}
                 answered => return answered,
             }
         }
+    }
+
+    /// Whether to tell it again, after a while.
+    async fn is_tried_again(&self, patience: &mut Patience<'_>, refusal: &Refusal) -> bool {
+        if patience.unreadable_for() >= self.slot.at_most {
+            (self.slot.give_back)();
+        }
+        patience.again_until_mended(refusal, self.hurry).await
     }
 
     async fn put_down(&self, ending: Ending) -> Result<Option<TaskState>, Refusal> {

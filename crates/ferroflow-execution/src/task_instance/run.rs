@@ -18,6 +18,7 @@ use crate::{Refusal, Service};
 /// What was read while the instance started.
 struct Started {
     facts: Facts,
+    run: dag_run::DagRun,
     xcom_keys: Vec<String>,
     events: Vec<StoredEvent>,
 }
@@ -31,14 +32,14 @@ impl Service {
                 Ok(self.db.transact(|tx| start(tx, id, request, now).scope_boxed()).await?)
             })
         });
-        let Started { facts, xcom_keys, events } = started.await?;
+        let Started { facts, run, xcom_keys, events } = started.await?;
         let should_retry = is_tried_again(&facts);
         let (note, team_name) = (facts.note, facts.team_name.filter(|_| self.rules.multi_team));
         let is_resumed = facts.next_method.is_some();
         let next_kwargs =
             facts.next_kwargs.as_ref().map(|kwargs| json(|| "next_kwargs".to_owned(), kwargs)).transpose()?;
         Ok(RunContext {
-            dag_run: DagRun::of(facts.run, events, note, team_name)?,
+            dag_run: DagRun::of(run, events, note, team_name)?,
             task_reschedule_count: facts.reschedules,
             max_tries: facts.max_tries,
             variables: [],
@@ -67,6 +68,8 @@ async fn start(
             return Ok(Attempt::Refused(invalid_state(message, state)));
         }
     };
+    // Its process is told all of it.
+    let run = facts.whole_run()?.clone();
     // What goes on after it was put off has started before.
     let is_resumed = facts.next_kwargs.as_ref().is_some_and(is_truthy);
     let start_date = if is_resumed { facts.start_date } else { Some(request.start_date) };
@@ -88,7 +91,7 @@ async fn start(
     } else {
         Vec::new()
     };
-    Ok(Attempt::Done(Started { facts, xcom_keys, events }))
+    Ok(Attempt::Done(Started { facts, run, xcom_keys, events }))
 }
 
 fn is_same_process(facts: &Facts, request: &EnterRunning) -> bool {

@@ -80,7 +80,7 @@ pub(super) async fn give_up(
     now: Timestamp,
 ) -> Result<Attempt<Outcome>, Error> {
     let Some(facts) = life::facts(tx, id).await? else { return Ok(Attempt::Refused(not_found())) };
-    let dag = dag_of(tx, &facts.run).await?;
+    let dag = dag_of(tx, &facts).await?;
     let task = dag.as_ref().and_then(|dag| task_of(dag, &facts));
     let outcome = decide(&facts, try_number, dag.as_ref().zip(task));
     let (Some(from), Some(_)) = (facts.state, outcome.new_state()) else { return Ok(Attempt::Done(outcome)) };
@@ -231,7 +231,8 @@ async fn tell_author(
     Ok(())
 }
 
-/// What both kinds of request hold; none if it cannot be told which version of the DAG the task is from.
+/// What both kinds of request hold; none if it cannot be told which version of the DAG the task is from. If the run cannot
+/// be read, that is an error, and nothing is written: what the author is told goes with the end, and is not lost.
 pub(super) async fn request(
     tx: &mut Tx,
     id: Uuid,
@@ -251,7 +252,7 @@ pub(super) async fn request(
     } else {
         Vec::new()
     };
-    let context = DagRun::of(facts.run.clone(), events, facts.note.clone(), None)
+    let context = DagRun::of(facts.whole_run()?.clone(), events, facts.note.clone(), None)
         .map(|dag_run| RunContext::of_callback(dag_run, facts.max_tries));
     let mut context = match context.map(|context| serde_json::to_value(&context)) {
         Ok(Ok(context)) => context,

@@ -83,8 +83,9 @@ impl Service {
                         Ok(Attempt::Raced)
                     }
                     Err(error) if error.is_about_data() => Err(rejected(&error)),
-                    // What cannot be written at all is a failure, as in Airflow: nobody could ever tell it.
-                    Err(error @ (Error::Query { .. } | Error::Column { .. })) if !error.may_pass() => {
+                    // What cannot be written at all is a failure, as in Airflow: nobody could ever tell it. (A row that
+                    // cannot be read is none: it may be mended.)
+                    Err(error @ Error::Query { .. }) if !error.may_pass() => {
                         tracing::error!(%id, %error, "what became of a task instance cannot be written; it fails");
                         Ok(self.db.transact(|tx| self.fail_instead(tx, id, now).scope_boxed()).await?)
                     }

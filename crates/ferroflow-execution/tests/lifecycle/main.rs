@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod bad_runs;
 mod calls;
 mod own_ways;
 mod races;

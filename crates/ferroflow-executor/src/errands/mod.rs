@@ -153,7 +153,7 @@ impl Errands {
         self.lock().tasks.abort_all();
     }
 
-    /// A task has ended.
+    /// A task has ended, or gives its slot back.
     pub(crate) fn slot_is_free(&self) {
         self.has_room.notify_waiters();
     }
@@ -164,7 +164,7 @@ impl Errands {
             freed.as_mut().enable();
             {
                 let mut state = self.lock();
-                if self.running.len() + state.begun < self.slots {
+                if self.running.slots() + state.begun < self.slots {
                     state.begun += 1;
                     return Slot { errands: self };
                 }

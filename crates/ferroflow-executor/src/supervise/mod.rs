@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_config::Settings;
-use ferroflow_execution::task_instance::Reports;
 use ferroflow_execution::task_instance::model::RunContext;
+use ferroflow_execution::task_instance::{HeldSlot, Reports};
 use ferroflow_execution::{
     BadRunIdPattern, Host, MaskRules, Masker, NoSdkVersion, RunMaking, SdkVersion, Service, TaskRequests,
 };
@@ -32,6 +32,10 @@ use crate::task_log::{TaskLog, TaskLogs};
 use crate::templates::Templates;
 pub(crate) use attend::{GRACE, how};
 use conversation::Conversation;
+
+/// So long a slot is held for a row that cannot be read. Somebody who has spoilt one and notices mends it in that time; one
+/// that is never mended costs a slot for a minute, not for good.
+const SLOT_HELD: Duration = Duration::from_mins(1);
 
 /// What supervisors of one process have in common.
 pub struct Supervision {
@@ -98,6 +102,8 @@ impl Supervision {
 pub(crate) trait Watcher: Send + Sync {
     /// It runs, as this process.
     fn started(&self, pid: i32);
+    /// What became of it waits for a row that cannot be read, for longer than it may have its slot.
+    fn waits_for_long(&self);
     /// It tells its state, or could not.
     fn telling(&self, is_telling: bool);
     /// Its row has this state now.
@@ -138,7 +144,8 @@ impl Supervision {
             Ok(forked) => forked,
             Err(reason) => return Supervised::NotStarted(reason),
         };
-        let reports = self.reports(workload, child.pid());
+        let give_back = || watcher.waits_for_long();
+        let reports = self.reports(workload, child.pid(), &give_back);
         let (sdk, context) = match self.start(&reports, &child).await {
             Ok(started) => started,
             Err(reason) => {
@@ -171,9 +178,24 @@ impl Supervision {
         }
     }
 
-    fn reports<'a>(&'a self, workload: &Workload, pid: i32) -> Reports<'a> {
+    fn reports<'a>(
+        &'a self,
+        workload: &Workload,
+        pid: i32,
+        give_back: &'a (dyn Fn() + Send + Sync),
+    ) -> Reports<'a> {
         let (id, try_number, key) = (workload.ti.id, workload.ti.try_number, workload.ti.key());
-        Reports { service: &self.service, id, key, try_number, host: &self.host, pid, hurry: &self.hurry }
+        let slot = HeldSlot { at_most: SLOT_HELD, give_back };
+        Reports {
+            service: &self.service,
+            id,
+            key,
+            try_number,
+            host: &self.host,
+            pid,
+            hurry: &self.hurry,
+            slot,
+        }
     }
 
     /// Asks for leave to run in this process.

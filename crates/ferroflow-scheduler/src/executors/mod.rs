@@ -52,6 +52,8 @@ pub struct Heard {
 struct Stays {
     all: usize,
     told: usize,
+    /// Whether the one that has not told its state waits until it can, without a slot.
+    waits: bool,
     /// What it is of, and which try.
     of: Option<(TaskInstanceKey, i32)>,
 }
@@ -95,9 +97,9 @@ impl<E: Executor> Executors<E> {
         })
     }
 
-    /// Whether none of them has anything.
+    /// Whether none of them has anything, but for what only waits for a row that cannot be read.
     pub fn is_idle(&self) -> bool {
-        self.handed.is_empty()
+        self.handed.values().all(|stays| stays.all == usize::from(stays.waits))
     }
 
     /// Ends a task instance that should not run any more. Its row has been changed already.
@@ -119,10 +121,12 @@ impl<E: Executor> Executors<E> {
         let mut stays = self.handed.remove(&event.id).unwrap_or_default();
         let mut is_told = false;
         match event.what {
-            Happening::StateSet(_) => stays.told = (stays.told + 1).min(stays.all),
+            Happening::StateSet(_) => (stays.told, stays.waits) = ((stays.told + 1).min(stays.all), false),
+            Happening::Waits => stays.waits = stays.all > 0,
             Happening::SlotFree => {}
             Happening::Ended | Happening::NotStarted(_) => {
                 is_told = stays.told > 0;
+                stays.waits &= is_told;
                 stays.told = stays.told.saturating_sub(1);
                 stays.all = stays.all.saturating_sub(1);
             }

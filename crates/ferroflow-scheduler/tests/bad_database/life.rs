@@ -61,7 +61,7 @@ impl Place {
             clock::pretend(Some(*now));
             job::beat(&self.direct, job_id, *now).await.unwrap();
             self.cycle(&mut scheduler, *now, &mut troubles).await;
-            worker.work(self).await;
+            Box::pin(worker.work(self)).await;
             self.fire(&desk, *now).await;
             if self.has_ended(run_id).await && scheduler.is_idle() {
                 let mut left = self.left_of(run_id).await;
@@ -83,8 +83,9 @@ impl Place {
         let mut report = CycleReport::default();
         let mut next = Some(Step::Harvest);
         while let Some(step) = next {
-            self.disturbance.before_act(&self.db).await;
-            next = match scheduler.step(step, &mut report, now).await {
+            // Futures nest deeper than the compiler follows.
+            let stepped = Box::pin(scheduler.step(step, &mut report, now));
+            next = match self.disturbance.act(&format!("{step:?}"), stepped).await {
                 Ok(next) => next,
                 Err(error) => {
                     troubles.push(format!("{step:?}: {}", chain(&error)));

@@ -8,6 +8,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod disturbance;
 mod life;
 mod place;
 mod servers;

@@ -20,8 +20,8 @@ use ferroflow_testkit::rows::a_dag;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
+use crate::disturbance::Disturbance;
 use crate::sketch::Sketch;
-use crate::sqlite::Disturbance;
 
 pub(crate) const DAG: &str = "life";
 /// A DAG of which a task makes a run. It is paused.

@@ -130,6 +130,6 @@ fn distinct(mut statements: Vec<String>) -> Vec<String> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "how much is tried is said to the tests, not in airflow.cfg")]
-fn is_all_asked() -> bool {
+pub(crate) fn is_all_asked() -> bool {
     std::env::var("FERROFLOW_BAD_DATABASE").is_ok_and(|value| value == "all")
 }

@@ -1,89 +1,125 @@
-//! A file that cannot be written for a while: SQLite says that it is read-only, or full.
+//! A file that cannot be written, or not even be opened: its file system is full, or read-only.
 
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ferroflow_db::testing::{limit_sqlite_size, make_sqlite_read_only};
 use ferroflow_db::{Db, Options};
 use ferroflow_telemetry::clock;
-use ferroflow_testkit::{Server, TestDb};
+use ferroflow_testkit::{Server, SmallDisk, TestDb};
+use jiff::Timestamp;
 
-use crate::life::{announce, difference};
+use crate::disturbance::{Disturbance, Listener, Trouble};
+use crate::life::{Left, announce, difference};
 use crate::place::{Place, START};
+use crate::servers::is_all_asked;
 
-/// So long a disk is full.
-const FULL: Duration = Duration::from_millis(150);
+/// How many things go wrong in one life.
+const AT_ONCE: usize = 12;
 
-/// What goes wrong before something is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trouble {
-    /// The connection only reads, until it is made anew.
-    ReadOnly,
-    /// Nothing fits into the file any more, for a while.
-    Full,
-}
+/// What has not come to its end by then waits for something that does not happen.
+const LONGEST_LIFE: Duration = Duration::from_mins(1);
 
-/// When something goes wrong.
-#[derive(Clone, Default)]
-pub(crate) struct Disturbance(Arc<Mutex<State>>);
-
-#[derive(Default)]
-struct State {
-    done: usize,
-    planned: Option<(usize, Trouble)>,
-}
-
-impl Disturbance {
-    /// Something is about to be done.
-    pub(crate) async fn before_act(&self, db: &Db) {
-        let due = {
-            let mut state = self.0.lock().unwrap();
-            state.done += 1;
-            let number = state.done;
-            state.planned.take_if(|(at, _)| *at == number)
-        };
-        match due.map(|(_, trouble)| trouble) {
-            None => {}
-            Some(Trouble::ReadOnly) => make_sqlite_read_only(db).await.unwrap(),
-            Some(Trouble::Full) => {
-                limit_sqlite_size(db, true).await.unwrap();
-                let db = db.clone();
-                tokio::spawn(async move {
-                    tokio::time::sleep(FULL).await;
-                    limit_sqlite_size(&db, false).await.unwrap();
-                });
-            }
-        }
-    }
-
-    /// Begins anew. Answers how much was done.
-    fn plan(&self, planned: Option<(usize, Trouble)>) -> usize {
-        std::mem::replace(&mut *self.0.lock().unwrap(), State { done: 0, planned }).done
-    }
+#[tokio::test]
+async fn nothing_is_lost_doubled_or_invented_on_a_full_disk() {
+    let name = "sqlite::nothing_is_lost_doubled_or_invented_on_a_full_disk";
+    Box::pin(try_all(name, Trouble::Full, 500)).await;
 }
 
 #[tokio::test]
-async fn whatever_sqlite_does_before_any_step_nothing_is_lost_doubled_or_invented() {
-    let database = TestDb::migrated(Server::Sqlite).await;
-    let direct = database.connect().await;
-    // One connection, so that what is done to it is done to all.
-    let options = Options { max_attempts: 1, pool_size: 1, max_overflow: 0, ..Options::new(database.url()) };
-    let db = Db::connect(&options).await.unwrap();
-    let place = Place::new(database, direct, db).await;
-    let job_id = announce(&place).await;
-    let mut now = START;
-    let clean = place.live("first", job_id, &mut now).await.unwrap();
-    let acts = place.disturbance.plan(None);
-    assert!(acts > 50, "{acts}");
-    let mut failures = Vec::new();
-    let cases = (1..=acts).map(|act| (act, Trouble::ReadOnly));
-    let cases = cases.chain((1..=acts).step_by(4).map(|act| (act, Trouble::Full)));
-    for (act, trouble) in cases {
-        place.disturbance.plan(Some((act, trouble)));
-        let lived = place.live(&format!("{trouble:?}_{act}"), job_id, &mut now).await;
-        let failure = lived.map_or_else(Some, |left| difference(&clean, &left));
-        failures.extend(failure.map(|failure| format!("{trouble:?} before act {act}: {failure}")));
+async fn nor_where_a_full_disk_has_no_room_to_open_the_file() {
+    let name = "sqlite::nor_where_a_full_disk_has_no_room_to_open_the_file";
+    Box::pin(try_all(name, Trouble::FullWhenOpened, 500)).await;
+}
+
+#[tokio::test]
+async fn nor_on_a_read_only_disk() {
+    Box::pin(try_all("sqlite::nor_on_a_read_only_disk", Trouble::ReadOnly, 500)).await;
+}
+
+#[tokio::test]
+async fn nor_on_a_read_only_disk_of_which_can_be_read() {
+    let name = "sqlite::nor_on_a_read_only_disk_of_which_can_be_read";
+    Box::pin(try_all(name, Trouble::ReadOnlyWithLog, 500)).await;
+}
+
+#[tokio::test]
+async fn nor_on_a_disk_that_becomes_read_only_below_open_files() {
+    let name = "sqlite::nor_on_a_disk_that_becomes_read_only_below_open_files";
+    Box::pin(try_all(name, Trouble::Unwritable, 500)).await;
+}
+
+/// At each act of a life something goes wrong, and at so many of them at least it is noticed: others write nothing.
+async fn try_all(name: &str, trouble: Trouble, fewest_refused: usize) {
+    let Some(disk) = SmallDisk::of_test(name) else { return };
+    let mut trial = Trial::new(disk, trouble).await;
+    let _listening = tracing::subscriber::set_default(Listener(trial.place.disturbance.clone()));
+    trial.clean = trial.live().await.unwrap();
+    let acts = trial.place.disturbance.plan(BTreeSet::new()).acts;
+    let at_once = if is_all_asked() { 1 } else { AT_ONCE };
+    // Those of one life are far from each other.
+    let lives = acts.len().div_ceil(at_once);
+    let mut unmet = Vec::new();
+    for first in 0..lives {
+        unmet.extend(trial.suffer(acts.iter().skip(first).step_by(lives).cloned().collect()).await);
+    }
+    for act in unmet {
+        let left = trial.suffer(BTreeSet::from([act])).await;
+        assert!(left.is_empty(), "it did not come to {left:?}");
     }
     clock::pretend(None);
+    let Trial { failures, refused, .. } = trial;
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(refused.len() >= fewest_refused, "{} of {}: {refused:#?}", refused.len(), acts.len());
+}
+
+struct Trial {
+    place: Place,
+    job_id: i64,
+    now: Timestamp,
+    lives: usize,
+    /// What an undisturbed life leaves.
+    clean: Left,
+    refused: Vec<String>,
+    failures: Vec<String>,
+}
+
+impl Trial {
+    async fn new(disk: SmallDisk, trouble: Trouble) -> Self {
+        let place = place(disk, trouble).await;
+        let job_id = announce(&place).await;
+        let (clean, refused, failures) = (Left::new(), Vec::new(), Vec::new());
+        Self { place, job_id, now: START, lives: 0, clean, refused, failures }
+    }
+
+    async fn live(&mut self) -> Result<Left, String> {
+        self.lives += 1;
+        let run_id = format!("run_{}", self.lives);
+        let living = self.place.live(&run_id, self.job_id, &mut self.now);
+        let lived = tokio::time::timeout(LONGEST_LIFE, living).await;
+        lived.unwrap_or_else(|_| Err("it waits for ever".to_owned()))
+    }
+
+    /// A life in which something goes wrong at these acts. Answers those that it did not come to.
+    async fn suffer(&mut self, acts: BTreeSet<String>) -> BTreeSet<String> {
+        self.place.disturbance.plan(acts.clone());
+        let lived = self.live().await;
+        let course = self.place.disturbance.plan(BTreeSet::new());
+        let failure = lived.map_or_else(Some, |left| difference(&self.clean, &left));
+        self.failures.extend(failure.map(|failure| format!("{acts:?}: {failure}")));
+        self.refused.extend(course.refused);
+        course.unmet
+    }
+}
+
+async fn place(disk: SmallDisk, trouble: Trouble) -> Place {
+    let database = TestDb::migrated(Server::Sqlite).await;
+    let file = database.sqlite_path();
+    // Whatever fails is seen by whoever asked, at once.
+    let options =
+        Options { max_attempts: 1, pool_enabled: trouble.keeps_connections(), ..database.options() };
+    let direct = Db::connect(&options).await.unwrap();
+    let db = Db::connect(&options).await.unwrap();
+    let mut place = Place::new(database, direct, db).await;
+    place.disturbance = Disturbance::new(disk, file, trouble);
+    place
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use ferroflow_execution::task_instance::model::{
     AssetProfile, Deferral, Ended, Reschedule, Retry, StateUpdate, Success,
 };
-use ferroflow_execution::task_instance::{Reports, Told};
+use ferroflow_execution::task_instance::{HeldSlot, Reports, Told};
 use ferroflow_execution::{Asker, Host, Refusal, RunMaking, SdkVersion, Service, TaskRequests};
 use ferroflow_executor::{Adopted, Event, Executor, Happening, Orphan, Workload};
 use ferroflow_model::state::TaskState;
@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::disturbance::Disturbance;
 use crate::place::{ASSET, OTHER_DAG, Place};
 
 /// What an executor was given, and what it has to tell.
@@ -132,17 +133,18 @@ impl Worker {
         let hurry = &CancellationToken::new();
         let (service, host, pid) = (&self.service, &self.host, self.pid);
         let (id, key, try_number) = (ti.id, ti.key(), ti.try_number);
-        let reports = Reports { service, id, key, try_number, host, pid, hurry };
-        let disturbance = || place.disturbance.before_act(&place.db);
-        disturbance().await;
-        if let Err(refusal) = reports.begin().await {
+        let slot = HeldSlot::default();
+        let reports = Reports { service, id, key, try_number, host, pid, hurry, slot };
+        let act = |what| format!("{} {} {stay} {what}", ti.task_id, ti.map_index);
+        let disturbance = &place.disturbance;
+        if let Err(refusal) = disturbance.act(&act("begins"), reports.begin()).await {
             return vec![Happening::NotStarted(refusal.to_string())];
         }
         let begun = format!("{} {} {try_number} {stay}", ti.task_id, ti.map_index);
         locked(&self.desk).begun.push(begun);
-        disturbance().await;
+        let beat = [(id, pid)];
         // One that is not heard is made up for by the next.
-        if let Ok(refused) = service.heartbeats(&host.name, &[(id, pid)]).await {
+        if let Ok(refused) = disturbance.act(&act("lives"), service.heartbeats(&host.name, &beat)).await {
             assert!(refused.is_empty(), "{refused:?}");
         }
         let requests = TaskRequests {
@@ -152,14 +154,13 @@ impl Worker {
             sdk: SdkVersion::CURRENT,
             runs: self.making.clone(),
         };
-        disturbance().await;
-        self.ask(&requests, workload).await;
-        disturbance().await;
+        self.ask(disturbance, &requests, workload).await;
         let state = if ti.task_id == "die" && is_first {
-            reports.end(Ending { exit: Exit::Signal(9), told: None, ordered: None }).await.unwrap()
+            let ending = Ending { exit: Exit::Signal(9), told: None, ordered: None };
+            disturbance.act(&act("ends"), reports.end(ending)).await.unwrap()
         } else {
             let update = update(&ti.task_id, is_first);
-            let told = reports.tell(&update).await.unwrap();
+            let told = disturbance.act(&act("tells"), reports.tell(&update)).await.unwrap();
             if update.state() == TaskState::Deferred {
                 locked(&self.desk).deferred.push(id);
             }
@@ -169,7 +170,7 @@ impl Worker {
     }
 
     /// What the task asks for while it runs. All of it is granted.
-    async fn ask(&self, requests: &TaskRequests, workload: &Workload) {
+    async fn ask(&self, disturbance: &Disturbance, requests: &TaskRequests, workload: &Workload) {
         let ti = &workload.ti;
         let of_task = json!({"dag_id": ti.dag_id, "run_id": ti.run_id, "task_id": ti.task_id,
             "map_index": ti.map_index, "key": "return_value"});
@@ -194,9 +195,13 @@ impl Worker {
         };
         for (kind, mut message) in asked {
             message.as_object_mut().unwrap().insert("type".to_owned(), json!(kind));
-            let (answer, third) = requests.answer(kind, from_json(message)).await.into_parts();
-            let text = format!("{answer} {third}");
-            assert!(!text.contains("rror") && !text.contains("ALREADY"), "{kind}: {text}");
+            let asking = async {
+                let (answer, third) = requests.answer(kind, from_json(message)).await.into_parts();
+                let text = format!("{answer} {third}");
+                let is_granted = !text.contains("rror") && !text.contains("ALREADY");
+                if is_granted { Ok(()) } else { Err(text) }
+            };
+            disturbance.act(kind, asking).await.unwrap_or_else(|text| panic!("{kind}: {text}"));
         }
     }
 }

@@ -12,8 +12,10 @@ use ferroflow_scheduler::why::{Asked, why};
 use ferroflow_testkit::Server;
 use ferroflow_testkit::rows::a_run;
 use jiff::SignedDuration;
+use serde_json::json;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::on_every_database;
@@ -126,6 +128,51 @@ async fn what_was_told_of_a_locked_task_instance_lets_others_pass() {
         whole.cycle().await;
         assert_eq!(first_of(&place, "aa", "locked").await.state, Some(TaskState::Failed));
     }
+}
+
+/// What an executor told of a task whose run cannot be read is kept until it can: its author is told with it, once.
+#[tokio::test]
+async fn what_was_told_of_a_run_that_cannot_be_read_is_kept() {
+    for server in Server::ALL {
+        let mut told = plan("aa");
+        told.sketch = told.sketch.with("a", "has_on_failure_callback", json!(true));
+        let place = Place::new(server, &[told, plan("zz")]).await;
+        let runs = [a_run("aa", "bad", at("2024-01-01")), a_run("zz", "good", at("2024-01-01"))];
+        place.running(&runs, &["a", "b"], None).await;
+        let mut whole = Whole::new(&place, at("2024-06-01")).await;
+        whole.settle().await;
+        assert_eq!(whole.handed(), ["aa bad a", "zz good a"]);
+        let [bad, good] = [first_of(&place, "aa", "bad").await, first_of(&place, "zz", "good").await];
+        place.database.execute("UPDATE dag_run SET run_type = 'unknown' WHERE dag_id = 'aa'").await;
+        whole.cannot_start(bad.id, "aa", "bad", "a");
+        whole.cannot_start(good.id, "zz", "good", "a");
+        let told = whole.cycle().await.unreadable.into_iter().map(|row| row.column).collect::<Vec<_>>();
+        assert!(told.contains(&"run_type"), "{told:?}");
+        assert_eq!(first_of(&place, "zz", "good").await.state, Some(TaskState::Failed));
+        whole.after(SignedDuration::from_secs(40)).await;
+        assert_eq!(first_of(&place, "aa", "bad").await.state, Some(TaskState::Queued));
+        place.database.execute("UPDATE dag_run SET run_type = 'manual' WHERE dag_id = 'aa'").await;
+        whole.after(SignedDuration::from_secs(40)).await;
+        assert_eq!(first_of(&place, "aa", "bad").await.state, Some(TaskState::Failed));
+        whole.after(SignedDuration::from_secs(40)).await;
+        assert_eq!(place.texts("SELECT type AS answer FROM callback").await, ["dag_processor"], "{server:?}");
+    }
+}
+
+/// Nobody who ends waits for a row that may never be mended.
+#[tokio::test]
+async fn who_ends_leaves_to_others_what_cannot_be_read() {
+    let mut told = plan("aa");
+    told.sketch = told.sketch.with("a", "has_on_failure_callback", json!(true));
+    let place = Place::new(Server::Sqlite, &[told]).await;
+    place.running(&[a_run("aa", "bad", at("2024-01-01"))], &["a", "b"], None).await;
+    let mut whole = Whole::new(&place, at("2024-06-01")).await;
+    whole.settle().await;
+    let bad = first_of(&place, "aa", "bad").await;
+    place.database.execute("UPDATE dag_run SET run_type = 'unknown'").await;
+    whole.cannot_start(bad.id, "aa", "bad", "a");
+    whole.scheduler.drain(&CancellationToken::new()).await;
+    assert_eq!(first_of(&place, "aa", "bad").await.state, Some(TaskState::Queued));
 }
 
 /// The instance of task `a`.

@@ -104,6 +104,10 @@ async fn hears_of_all(executors: &mut Executors<Shelf>, given: &[Workload]) {
     let heard = executors.next_event().await;
     assert_eq!((heard.is_told, heard.is_still_known), (false, false), "the second has told nothing");
     assert!(!executors.has(given[1].ti.id) && executors.has(given[0].ti.id));
+    tells(executors, 0, Happening::Waits);
+    assert!(!executors.is_idle());
+    executors.next_event().await;
+    assert!(executors.is_idle() && executors.has(given[0].ti.id), "it only waits for a row to be mended");
     tells(executors, 0, Happening::NotStarted("why".to_owned()));
     assert_eq!(executors.next_event().await.event.what, Happening::NotStarted("why".to_owned()));
     assert!(!executors.has(given[0].ti.id));

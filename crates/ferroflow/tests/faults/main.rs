@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod asking;
+mod bad_run;
 mod crashes;
 mod database_gone;
 mod database_refuses;

@@ -118,7 +118,7 @@ async fn wait_for_end(stage: &Stage, executor: &mut LocalExecutor) -> Result<()>
     loop {
         tokio::select! {
             event = executor.next_event() => match event.what {
-                Happening::StateSet(_) | Happening::SlotFree => {}
+                Happening::StateSet(_) | Happening::Waits | Happening::SlotFree => {}
                 Happening::Ended => return Ok(()),
                 Happening::NotStarted(reason) => bail!("the task could not be started: {reason}"),
             },

@@ -1,0 +1,204 @@
+//! A task ends while the row of its run cannot be read. Nothing is lost by that, and nothing invented.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ferroflow_db::Dialect;
+use ferroflow_db::task_instance::TaskInstance;
+use ferroflow_db::testing::texts;
+use ferroflow_execution::task_instance::model::StateUpdate;
+use ferroflow_execution::task_instance::{HeldSlot, Reports, Told};
+use ferroflow_execution::{Host, Service};
+use ferroflow_model::state::TaskState;
+use ferroflow_model::supervision::{Ending, Exit};
+use ferroflow_testkit::{Server, TestDb};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::seed::{Seeded, THEN, instance, seeded};
+use crate::service;
+
+const SPOILT: &str = "UPDATE dag_run SET run_type = 'dataset_triggered', triggered_by = 'NOBODY'";
+const MENDED: &str = "UPDATE dag_run SET run_type = 'manual', triggered_by = 'CLI'";
+
+/// How a process ends that was killed.
+const KILLED: Ending = Ending { exit: Exit::Signal(9), told: None, ordered: None };
+
+#[tokio::test]
+async fn an_end_needs_nothing_of_its_run_but_what_it_writes() {
+    for server in Server::ALL {
+        let states = ["success", "failed", "skipped", "up_for_retry"];
+        let mut instances: Vec<Seeded> =
+            (0..5).map(|n| instance(n, "run", Some(TaskState::Running))).collect();
+        // Its author wants to hear nothing.
+        "next".clone_into(&mut instances[4].instance.key.task_id);
+        let database = seeded(server, &instances).await;
+        database.execute(SPOILT).await;
+        let stage = Stage::new(&database).await;
+        for (state, seeded) in states.into_iter().zip(&instances) {
+            let reports = stage.reports(&seeded.instance, Duration::ZERO);
+            assert_eq!(reports.tell(&told(state)).await.unwrap(), Told::Stored, "{state} on {server:?}");
+        }
+        let ended = stage.reports(&instances[4].instance, Duration::ZERO).end(KILLED).await;
+        assert_eq!(ended.unwrap(), Some(TaskState::Failed));
+        assert_eq!(stage.states().await, ["failed", "failed", "skipped", "success", "up_for_retry"]);
+        assert_eq!(stage.slots_given_back.load(Ordering::Relaxed), 0);
+    }
+}
+
+/// What a callback is told of its run cannot be made up, and without its callback the end is none.
+#[tokio::test]
+async fn a_callback_waits_with_the_end_that_it_belongs_to() {
+    for server in Server::ALL {
+        let mut running = instance(0, "run", Some(TaskState::Running));
+        running.instance.max_tries = 2;
+        let id = running.instance.id;
+        let database = seeded(server, std::slice::from_ref(&running)).await;
+        database.execute(SPOILT).await;
+        let stage = Stage::new(&database).await;
+        let reports = stage.reports(&running.instance, Duration::from_millis(300));
+        let mend = async {
+            stage.until_slot_is_given_back().await;
+            assert_eq!(stage.states().await, ["running"]);
+            assert_eq!(stage.callbacks().await, Vec::<String>::new());
+            assert_eq!(stage.service.heartbeats("host", &[(id, 7)]).await.unwrap().len(), 0, "it is alive");
+            database.execute(MENDED).await;
+        };
+        let (ended, ()) = tokio::join!(reports.end(KILLED), mend);
+        assert_eq!(ended.unwrap(), Some(TaskState::UpForRetry));
+        assert_eq!(stage.states().await, ["up_for_retry"]);
+        assert_eq!(stage.callbacks().await, ["EmailRequest", "TaskCallbackRequest"], "each once");
+        let past = texts(&stage.service.db, "SELECT state AS answer FROM task_instance_history").await;
+        assert_eq!(past.unwrap(), ["failed"]);
+    }
+}
+
+/// A date that is none stands where the end of a try has to look.
+#[tokio::test]
+async fn what_a_task_told_is_what_is_written_in_the_end() {
+    let running = instance(0, "run", Some(TaskState::Running));
+    let database = seeded(Server::Sqlite, std::slice::from_ref(&running)).await;
+    database.execute("UPDATE dag_run SET partition_date = 'soon'").await;
+    let stage = Stage::new(&database).await;
+    let reports = stage.reports(&running.instance, Duration::from_millis(300));
+    let mend = async {
+        stage.until_slot_is_given_back().await;
+        assert_eq!(stage.states().await, ["running"], "it has not failed");
+        database.execute("UPDATE dag_run SET partition_date = NULL").await;
+    };
+    let update = told("success");
+    let (delivered, ()) = tokio::join!(reports.tell(&update), mend);
+    assert_eq!(delivered.unwrap(), Told::Stored);
+    assert_eq!(stage.states().await, ["success"]);
+    let log = texts(&stage.service.db, "SELECT event AS answer FROM log").await.unwrap();
+    assert_eq!(log, ["success"]);
+}
+
+#[tokio::test]
+async fn who_has_little_time_left_does_not_wait_for_ever() {
+    let running = instance(0, "run", Some(TaskState::Running));
+    let database = seeded(Server::Sqlite, std::slice::from_ref(&running)).await;
+    database.execute(SPOILT).await;
+    let stage = Stage::new(&database).await;
+    stage.hurry.cancel();
+    let refusal = stage.reports(&running.instance, Duration::MAX).end(KILLED).await.unwrap_err();
+    let bad = refusal.bad_row().unwrap();
+    assert_eq!((bad.column, &*bad.value), ("run_type", "\"dataset_triggered\""));
+    assert_eq!(stage.states().await, ["running"]);
+}
+
+/// It would have to run without a slot, or to keep it from others for good.
+#[tokio::test]
+async fn a_start_waits_as_long_as_it_may_have_a_slot() {
+    for server in Server::ALL {
+        let queued = instance(0, "run", Some(TaskState::Queued));
+        let database = seeded(server, std::slice::from_ref(&queued)).await;
+        database.execute(SPOILT).await;
+        let stage = Stage::new(&database).await;
+        let given_up = stage.reports(&queued.instance, Duration::from_millis(300)).begin().await;
+        assert_eq!(given_up.unwrap_err().bad_row().unwrap().column, "run_type");
+        assert_eq!(stage.states().await, ["queued"]);
+        let reports = stage.reports(&queued.instance, Duration::MAX);
+        let mend = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            database.execute(MENDED).await;
+        };
+        let (begun, ()) = tokio::join!(reports.begin(), mend);
+        assert_eq!(begun.unwrap().dag_run.run_type, "manual");
+        assert_eq!(stage.states().await, ["running"]);
+    }
+}
+
+/// Who runs tasks here.
+struct Stage {
+    service: Service,
+    host: Host,
+    hurry: CancellationToken,
+    slots_given_back: Arc<AtomicUsize>,
+    give_back: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Stage {
+    async fn new(database: &TestDb) -> Self {
+        let slots_given_back = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&slots_given_back);
+        Self {
+            service: service(database).await,
+            host: Host { name: "host".to_owned(), user: "user".to_owned() },
+            hurry: CancellationToken::new(),
+            slots_given_back,
+            give_back: Box::new(move || _ = counted.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    fn reports(&self, instance: &TaskInstance, at_most: Duration) -> Reports<'_> {
+        Reports {
+            service: &self.service,
+            id: instance.id,
+            key: instance.key.clone(),
+            try_number: instance.try_number,
+            host: &self.host,
+            pid: 7,
+            hurry: &self.hurry,
+            slot: HeldSlot { at_most, give_back: &*self.give_back },
+        }
+    }
+
+    async fn until_slot_is_given_back(&self) {
+        while self.slots_given_back.load(Ordering::Relaxed) == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    async fn states(&self) -> Vec<String> {
+        let mut states = texts(&self.service.db, "SELECT state AS answer FROM task_instance").await.unwrap();
+        states.sort();
+        states
+    }
+
+    /// The kinds of those that were left for the DAG processor.
+    async fn callbacks(&self) -> Vec<String> {
+        let question = "SELECT CAST(data AS CHAR(2000)) AS answer FROM callback";
+        let question = match self.service.db.dialect() {
+            Dialect::Postgres => "SELECT data #>> '{}' AS answer FROM callback",
+            _ => question,
+        };
+        let left = texts(&self.service.db, question).await.unwrap();
+        let mut kinds: Vec<String> = ["EmailRequest", "TaskCallbackRequest"]
+            .into_iter()
+            .flat_map(|kind| {
+                let class = format!("\"req_class\": \"{kind}\"");
+                let times = left.iter().filter(|data| data.contains(&class)).count();
+                std::iter::repeat_n(kind.to_owned(), times)
+            })
+            .collect();
+        assert_eq!(kinds.len(), left.len(), "{left:?}");
+        kinds.sort();
+        kinds
+    }
+}
+
+fn told(state: &str) -> StateUpdate {
+    serde_json::from_value(json!({"state": state, "end_date": THEN.to_string()})).unwrap()
+}
