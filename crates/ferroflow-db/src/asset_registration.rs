@@ -1,5 +1,7 @@
 //! `asset_event` and what is tied to it, as it is written when an asset changes and read when a run starts.
 
+use std::fmt::Display;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -11,6 +13,7 @@ use crate::row::Row;
 use crate::statement::sql;
 use crate::task_instance::TaskInstanceKey;
 use crate::tx::Tx;
+use crate::unreadable::BadRow;
 
 /// An asset that is in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +66,8 @@ pub struct Consumers {
 /// An event that a run was made for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConsumedEvent {
+    /// Its row.
+    pub id: i64,
     /// The name of the asset.
     pub name: String,
     /// Its URI.
@@ -85,6 +90,15 @@ pub struct ConsumedEvent {
     pub timestamp: Timestamp,
     /// The partition it is about.
     pub partition_key: Option<String>,
+}
+
+impl ConsumedEvent {
+    /// The error that a JSON column, of the event or of its asset, holds a value that nobody can make sense of.
+    pub fn unreadable(&self, column: &'static str, json: &Json, reason: &dyn Display) -> Error {
+        let Self { id, name, uri, .. } = self;
+        let key = format!("id \"{id}\", name {name:?}, uri {uri:?}");
+        BadRow::inside(("asset_event/consumed", key), column, json, reason)
+    }
 }
 
 /// The assets in use that have one of these names or one of these URIs.
@@ -184,17 +198,17 @@ pub async fn consumers(
 /// The events that a run was made for, in the order in which they happened.
 pub async fn consumed(tx: &mut Tx, dag_run_id: i64) -> Result<Vec<ConsumedEvent>, Error> {
     let rows = tx.fetch_all(sql!("asset_event/consumed"), binds![dag_run_id]).await?;
-    let mut events: Vec<(i64, ConsumedEvent)> = Vec::new();
+    let mut events: Vec<ConsumedEvent> = Vec::new();
     for row in &rows {
         let id: i64 = row.get("id")?;
-        if events.last().is_none_or(|(last, _)| *last != id) {
-            events.push((id, consumed_event(row)?));
+        if events.last().is_none_or(|last| last.id != id) {
+            events.push(consumed_event(row)?);
         }
-        if let (Some(alias), Some((_, event))) = (row.optional("alias")?, events.last_mut()) {
+        if let (Some(alias), Some(event)) = (row.optional("alias")?, events.last_mut()) {
             event.aliases.push(alias);
         }
     }
-    Ok(events.into_iter().map(|(_, event)| event).collect())
+    Ok(events)
 }
 
 fn listener(row: &Row) -> Result<Listener, Error> {
@@ -221,6 +235,7 @@ fn names(row: &Row, column: &'static str) -> Result<Option<Vec<String>>, Error> 
 
 fn consumed_event(row: &Row) -> Result<ConsumedEvent, Error> {
     Ok(ConsumedEvent {
+        id: row.get("id")?,
         name: row.get("name")?,
         uri: row.get("uri")?,
         asset_extra: row.get("asset_extra")?,

@@ -151,7 +151,7 @@ const KEYS: [&str; 13] = [
 ];
 
 /// The beginning of a text that may be long.
-fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     const LONGEST: usize = 200;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),

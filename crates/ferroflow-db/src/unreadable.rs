@@ -8,8 +8,9 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Mutex, PoisonError};
 
+use crate::Json;
 use crate::error::Error;
-use crate::row::Row;
+use crate::row::{Row, shortened};
 use crate::tx::Tx;
 
 /// So many are remembered, so that each is told of once.
@@ -34,6 +35,23 @@ pub struct BadRow {
 }
 
 impl BadRow {
+    /// A row whose JSON was taken over as text, and in which somebody looks in vain for a value.
+    pub(crate) fn inside(
+        (operation, key): (&'static str, String),
+        column: &'static str,
+        json: &Json,
+        reason: &dyn fmt::Display,
+    ) -> Error {
+        let value = format!("{:?}", shortened(json.text()));
+        Error::Column(Box::new(Self {
+            operation,
+            key,
+            column,
+            value,
+            reason: shortened(&reason.to_string()),
+        }))
+    }
+
     /// The table it was read from, first of all.
     pub fn table(&self) -> &'static str {
         self.operation.split('/').next().unwrap_or(self.operation)

@@ -88,8 +88,13 @@ fn timestamp_parts(bytes: &[u8]) -> Option<(i64, i32)> {
 
 /// A stored JSON value, with its keys in their order.
 pub(crate) fn json(what: impl FnOnce() -> String, json: &Json) -> Result<Value, Refusal> {
+    decoded(json).map_err(|error| Refusal::Stored { what: what(), source: error.into() })
+}
+
+/// The same, for whoever can say better whose value it is. What the database took for JSON may still be none for us: a
+/// number beyond all numbers, half of a character, more than 127 levels.
+pub(crate) fn decoded(json: &Json) -> Result<Value, serde_json::Error> {
     serde_json::from_str(&json.standard_text())
-        .map_err(|error| Refusal::Stored { what: what(), source: error.into() })
 }
 
 /// A value of a message as JSON, with its keys in their order and its numbers of their kind.

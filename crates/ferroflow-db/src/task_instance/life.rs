@@ -1,6 +1,8 @@
 //! The life of one try: what is known of it, and the steps that it takes. Each names the state that it leaves, and
 //! says whether the instance was in it.
 
+use std::fmt::Display;
+
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -94,6 +96,16 @@ impl Facts {
     /// All of its run: for whoever tells user code of it. An error if it cannot be read.
     pub fn whole_run(&self) -> Result<&DagRun, Error> {
         self.whole_run.as_ref().map_err(|bad| Error::Column(bad.clone()))
+    }
+
+    /// The error that a JSON column, of the instance or of its run, holds a value that nobody can make sense of.
+    pub fn unreadable(&self, column: &'static str, json: &Json, reason: &dyn Display) -> Error {
+        let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &self.key;
+        let key = format!(
+            "dag_id {dag_id:?}, run_id {run_id:?}, task_id {task_id:?}, map_index \"{map_index}\", id \"{}\"",
+            self.run.id
+        );
+        BadRow::inside(("task_instance/facts", key), column, json, reason)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ferroflow_db::asset_registration::{self, ConsumedEvent as StoredEvent};
 use ferroflow_db::task_instance::life::{self, Facts, Place};
-use ferroflow_db::{Error, ScopedFutureExt as _, Tx, dag_run};
+use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx};
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
@@ -12,44 +12,20 @@ use uuid::Uuid;
 use super::attempt::{Attempt, invalid_state, not_found, note_event, until_done};
 use super::model::{ConsumedAlias, ConsumedAsset, ConsumedEvent, DagRun, EnterRunning, RunContext};
 use super::plain::is_truthy;
-use crate::value::json;
+use crate::value::decoded;
 use crate::{Refusal, Service};
-
-/// What was read while the instance started.
-struct Started {
-    facts: Facts,
-    run: dag_run::DagRun,
-    xcom_keys: Vec<String>,
-    events: Vec<StoredEvent>,
-}
 
 impl Service {
     /// A queued task instance runs from now on, in the process that asks. The same process may ask again.
     pub async fn run(&self, id: Uuid, request: &EnterRunning) -> Result<RunContext, Refusal> {
+        let multi_team = self.rules.multi_team;
         let started = until_done("task_instance/enter_running", || {
             Box::pin(async move {
                 let now = clock::now();
-                Ok(self.db.transact(|tx| start(tx, id, request, now).scope_boxed()).await?)
+                Ok(self.db.transact(|tx| start(tx, id, request, multi_team, now).scope_boxed()).await?)
             })
         });
-        let Started { facts, run, xcom_keys, events } = started.await?;
-        let should_retry = is_tried_again(&facts);
-        let (note, team_name) = (facts.note, facts.team_name.filter(|_| self.rules.multi_team));
-        let is_resumed = facts.next_method.is_some();
-        let next_kwargs =
-            facts.next_kwargs.as_ref().map(|kwargs| json(|| "next_kwargs".to_owned(), kwargs)).transpose()?;
-        Ok(RunContext {
-            dag_run: DagRun::of(run, events, note, team_name)?,
-            task_reschedule_count: facts.reschedules,
-            max_tries: facts.max_tries,
-            variables: [],
-            connections: [],
-            xcom_keys_to_clear: xcom_keys,
-            should_retry,
-            next_method: facts.next_method,
-            next_kwargs: is_resumed.then(|| next_kwargs.unwrap_or(Value::Nil)),
-            start_date: facts.start_date.filter(|_| is_resumed),
-        })
+        started.await
     }
 }
 
@@ -57,8 +33,9 @@ async fn start(
     tx: &mut Tx,
     id: Uuid,
     request: &EnterRunning,
+    multi_team: bool,
     now: Timestamp,
-) -> Result<Attempt<Started>, Error> {
+) -> Result<Attempt<RunContext>, Error> {
     let Some(facts) = life::facts(tx, id).await? else { return Ok(Attempt::Refused(not_found())) };
     let from = match facts.state {
         Some(state @ (TaskState::Queued | TaskState::Restarting)) => state,
@@ -68,8 +45,8 @@ async fn start(
             return Ok(Attempt::Refused(invalid_state(message, state)));
         }
     };
-    // Its process is told all of it.
-    let run = facts.whole_run()?.clone();
+    // Its process is told all of it. What cannot be told is found before the row says that it runs.
+    let context = context(tx, &facts, multi_team).await?;
     // What goes on after it was put off has started before.
     let is_resumed = facts.next_kwargs.as_ref().is_some_and(is_truthy);
     let start_date = if is_resumed { facts.start_date } else { Some(request.start_date) };
@@ -80,18 +57,36 @@ async fn start(
     if from != TaskState::Running {
         note_event(tx, &facts, "running", Some(&request.hostname), now).await?;
     }
-    let xcom_keys = if facts.has_xcoms && facts.next_method.is_none() {
+    Ok(Attempt::Done(context))
+}
+
+/// What its process is told.
+async fn context(tx: &mut Tx, facts: &Facts, multi_team: bool) -> Result<RunContext, Error> {
+    let is_resumed = facts.next_method.is_some();
+    let xcom_keys = if facts.has_xcoms && !is_resumed {
         let map_index = Some(facts.key.map_index).filter(|index| *index >= 0);
         life::xcom_keys(tx, facts.run.id, &facts.key.task_id, map_index).await?
     } else {
         Vec::new()
     };
-    let events = if facts.has_asset_events {
-        asset_registration::consumed(tx, facts.run.id).await?
-    } else {
-        Vec::new()
-    };
-    Ok(Attempt::Done(Started { facts, run, xcom_keys, events }))
+    let team_name = facts.team_name.clone().filter(|_| multi_team);
+    Ok(RunContext {
+        dag_run: DagRun::of(tx, facts, team_name).await?,
+        task_reschedule_count: facts.reschedules,
+        max_tries: facts.max_tries,
+        variables: [],
+        connections: [],
+        xcom_keys_to_clear: xcom_keys,
+        should_retry: is_tried_again(facts),
+        next_method: facts.next_method.clone(),
+        next_kwargs: if is_resumed { Some(next_kwargs(facts)?) } else { None },
+        start_date: facts.start_date.filter(|_| is_resumed),
+    })
+}
+
+fn next_kwargs(facts: &Facts) -> Result<Value, Error> {
+    let Some(kwargs) = &facts.next_kwargs else { return Ok(Value::Nil) };
+    decoded(kwargs).map_err(|error| facts.unreadable("next_kwargs", kwargs, &error))
 }
 
 fn is_same_process(facts: &Facts, request: &EnterRunning) -> bool {
@@ -107,19 +102,21 @@ fn is_tried_again(facts: &Facts) -> bool {
 }
 
 impl DagRun {
-    /// A run as it is stored, and what the API tells with it.
-    pub(crate) fn of(
-        run: dag_run::DagRun,
-        events: Vec<StoredEvent>,
-        note: Option<String>,
-        team_name: Option<String>,
-    ) -> Result<Self, Refusal> {
+    /// The run of a task instance, and what the API tells with it.
+    pub(super) async fn of(tx: &mut Tx, facts: &Facts, team_name: Option<String>) -> Result<Self, Error> {
+        let run = facts.whole_run()?.clone();
         let conf = run
             .conf
             .as_ref()
-            .map(|conf| json(|| format!("conf of run {:?} of DAG {:?}", run.run_id, run.dag_id), conf));
+            .map(|conf| decoded(conf).map_err(|error| facts.unreadable("conf", conf, &error)))
+            .transpose()?;
+        let events = if facts.has_asset_events {
+            asset_registration::consumed(tx, facts.run.id).await?
+        } else {
+            Vec::new()
+        };
         Ok(Self {
-            conf: conf.transpose()?,
+            conf,
             consumed_asset_events: events.into_iter().map(consumed).collect::<Result<_, _>>()?,
             dag_id: run.dag_id,
             run_id: run.run_id,
@@ -135,18 +132,18 @@ impl DagRun {
             triggering_user_name: run.triggering_user_name,
             partition_key: run.partition_key,
             partition_date: run.partition_date,
-            note,
+            note: facts.note.clone(),
             team_name,
         })
     }
 }
 
-fn consumed(event: StoredEvent) -> Result<ConsumedEvent, Refusal> {
-    let about = |what: &str| format!("{what} of an event of asset {:?}", event.name);
+fn consumed(event: StoredEvent) -> Result<ConsumedEvent, Error> {
+    let value = |column, json: &Json| decoded(json).map_err(|error| event.unreadable(column, json, &error));
     Ok(ConsumedEvent {
-        extra: json(|| about("extra"), &event.extra)?,
+        extra: value("extra", &event.extra)?,
         asset: ConsumedAsset {
-            extra: json(|| about("asset"), &event.asset_extra)?,
+            extra: value("asset_extra", &event.asset_extra)?,
             name: event.name,
             uri: event.uri,
         },

@@ -4,7 +4,7 @@ use ferroflow_db::audit_log::{self, AuditEntry};
 use ferroflow_db::callback::{self, Callback};
 use ferroflow_db::task_instance::life::{self, End, Facts};
 use ferroflow_db::task_instance::{self, TaskInstanceKey};
-use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, asset_registration, dag_version};
+use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, dag_version};
 use ferroflow_model::dag::{Dag, Flag, Task};
 use ferroflow_model::outcome::{EventRow, EventTask, ExecutorEvent, Outcome, executor_event};
 use ferroflow_model::state::TaskState;
@@ -247,17 +247,10 @@ pub(super) async fn request(
     let Some(dag_version_id) = dag_version_id else {
         return Ok(untold(id, &"the task instance is of no version of its DAG"));
     };
-    let events = if facts.has_asset_events {
-        asset_registration::consumed(tx, facts.run.id).await?
-    } else {
-        Vec::new()
-    };
-    let context = DagRun::of(facts.whole_run()?.clone(), events, facts.note.clone(), None)
-        .map(|dag_run| RunContext::of_callback(dag_run, facts.max_tries));
-    let mut context = match context.map(|context| serde_json::to_value(&context)) {
-        Ok(Ok(context)) => context,
-        Ok(Err(problem)) => return Ok(untold(id, &problem)),
-        Err(refusal) => return Ok(untold(id, &refusal)),
+    let context = RunContext::of_callback(DagRun::of(tx, facts, None).await?, facts.max_tries);
+    let mut context = match serde_json::to_value(&context) {
+        Ok(context) => context,
+        Err(problem) => return Ok(untold(id, &problem)),
     };
     // Here Airflow writes what there is none of, too; a task that starts is told only what there is.
     for none in ["next_method", "next_kwargs", "start_date"] {

@@ -74,6 +74,58 @@ async fn a_callback_waits_with_the_end_that_it_belongs_to() {
     }
 }
 
+/// A database takes for JSON what nobody can make a value of. Nothing has begun then, and nothing is left out.
+#[tokio::test]
+async fn json_without_a_value_is_a_row_that_cannot_be_read() {
+    for server in Server::ALL {
+        let queued = instance(0, "run", Some(TaskState::Queued));
+        let mut running = instance(1, "run", Some(TaskState::Running));
+        running.instance.max_tries = 2;
+        let database = seeded(server, &[queued.clone(), running.clone()]).await;
+        let stage = Stage::new(&database).await;
+        let refused = async |column: &str| {
+            let given_up = stage.reports(&queued.instance, Duration::ZERO).begin().await.unwrap_err();
+            let bad = given_up.bad_row().unwrap_or_else(|| panic!("{given_up}"));
+            assert_eq!(bad.column, column, "{bad}");
+            assert!(bad.key.contains("run_id \"run\"") && bad.value.len() > 4, "{bad}");
+            assert_eq!(stage.states().await, ["queued", "running"], "on {server:?}");
+        };
+        for value in without_a_value(server) {
+            database.execute(format!("UPDATE dag_run SET conf = '{value}'")).await;
+            refused("conf").await;
+        }
+        let reports = stage.reports(&running.instance, Duration::from_millis(300));
+        let mend = async {
+            stage.until_slot_is_given_back().await;
+            assert_eq!(stage.states().await, ["queued", "running"]);
+            database.execute("UPDATE dag_run SET conf = '{}'").await;
+        };
+        let (ended, ()) = tokio::join!(reports.end(KILLED), mend);
+        assert_eq!(ended.unwrap(), Some(TaskState::UpForRetry));
+        assert_eq!(stage.callbacks().await, ["EmailRequest", "TaskCallbackRequest"], "they were not dropped");
+        let value = &without_a_value(server)[0];
+        let put_off = "UPDATE task_instance SET next_method = 'go_on', next_kwargs =";
+        database.execute(format!("{put_off} '{value}' WHERE state = 'queued'")).await;
+        let given_up = stage.reports(&queued.instance, Duration::ZERO).begin().await.unwrap_err();
+        assert_eq!(given_up.bad_row().unwrap().column, "next_kwargs");
+        database.execute(format!("{put_off} '{{}}' WHERE state = 'queued'")).await;
+        stage.reports(&queued.instance, Duration::ZERO).begin().await.unwrap();
+        assert_eq!(stage.states().await, ["running", "up_for_retry"]);
+    }
+}
+
+/// What each of them takes for JSON.
+fn without_a_value(server: Server) -> Vec<String> {
+    let mut values = vec![r#"{"x": 1e400}"#.to_owned()];
+    if server == Server::Sqlite {
+        values.push(r#"{"x": "\ud800"}"#.to_owned());
+    }
+    if server != Server::MariaDb {
+        values.push(format!("{}{}", "[".repeat(200), "]".repeat(200)));
+    }
+    values
+}
+
 /// A date that is none stands where the end of a try has to look.
 #[tokio::test]
 async fn what_a_task_told_is_what_is_written_in_the_end() {
@@ -166,9 +218,13 @@ impl Stage {
     }
 
     async fn until_slot_is_given_back(&self) {
-        while self.slots_given_back.load(Ordering::Relaxed) == 0 {
+        for _ in 0..6000 {
+            if self.slots_given_back.load(Ordering::Relaxed) > 0 {
+                return;
+            }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+        panic!("nobody gives the slot back");
     }
 
     async fn states(&self) -> Vec<String> {
