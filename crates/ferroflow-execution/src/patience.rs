@@ -59,7 +59,7 @@ impl<'a> Patience<'a> {
             Some(_) => _ = self.unreadable.get_or_insert_with(Stopwatch::start),
             None => self.unreadable = None,
         }
-        (refusal.may_pass() || refusal.bad_row().is_some()) && self.wait_until(refusal, hurry).await
+        refusal.is_for_now() && self.wait_until(refusal, hurry).await
     }
 
     /// How long a row has not been readable.

@@ -139,6 +139,11 @@ impl Refusal {
         }
     }
 
+    /// Whether it is for now that it is refused: neither what is told nor what it is told of is at fault for good.
+    pub fn is_for_now(&self) -> bool {
+        self.may_pass() || self.bad_row().is_some()
+    }
+
     /// Whether what was asked for may have been done all the same: the connection broke while that was being made
     /// permanent.
     pub fn is_outcome_unknown(&self) -> bool {

@@ -17,6 +17,6 @@ mod waiting;
 
 pub use fields::SkippedTask;
 pub use given_up::FailedStuck;
-pub use reports::{HeldSlot, Reports, Told};
+pub use reports::{HeldSlot, Reports, Told, Undelivered};
 pub use state::StateSet;
 pub use waiting::answer_event;

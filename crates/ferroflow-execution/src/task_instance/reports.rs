@@ -4,15 +4,17 @@
 //! is tried as long as this process lives. Only what the database refuses because of what is told, or because the row is
 //! somebody else's by now, is an answer. A row that cannot be read is none: somebody may mend it.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{Conclusion, Ending, conclude};
-use ferroflow_telemetry::clock;
+use ferroflow_telemetry::{chain, clock};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::attempt::invalid_state;
 use super::model::{EnterRunning, RunContext, StateUpdate};
 use crate::{Host, Patience, Refusal, Service};
 
@@ -35,6 +37,30 @@ pub struct Reports<'a> {
     pub hurry: &'a CancellationToken,
     /// The slot that it takes.
     pub slot: HeldSlot<'a>,
+    /// What it told and is not stored yet.
+    pub undelivered: Undelivered,
+}
+
+/// A state that a task told, and for which there was no time any more when the database did not take it.
+#[derive(Debug, Default)]
+pub struct Undelivered(Mutex<Option<Delivery>>);
+
+#[derive(Debug)]
+struct Delivery {
+    update: StateUpdate,
+    /// Whether it may be in the row although nobody heard so.
+    may_be_done: bool,
+}
+
+impl Undelivered {
+    /// The state, if there is one.
+    pub fn state(&self) -> Option<TaskState> {
+        self.lock().as_ref().map(|delivery| delivery.update.state())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Delivery>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The slot of a task whose report may have to wait until a row is mended.
@@ -84,21 +110,36 @@ impl Reports<'_> {
         }
     }
 
-    /// Puts the state that the task tells into its row.
+    /// Puts the state that the task tells into its row. One for which there is no time any more is told again at its
+    /// [end](Self::end), and until then the task has nothing else to tell.
     pub async fn tell(&self, update: &StateUpdate) -> Result<Told, Refusal> {
-        let process = (self.host.name.as_str(), self.pid);
+        if let Some(state) = self.undelivered.state() {
+            return Err(invalid_state(
+                "TI has told its state already, which is still to be stored",
+                Some(state),
+            ));
+        }
         let mut may_be_done = false;
+        let told = self.deliver(update, &mut may_be_done).await;
+        if told.as_ref().is_err_and(Refusal::is_for_now) {
+            *self.undelivered.lock() = Some(Delivery { update: update.clone(), may_be_done });
+        }
+        told
+    }
+
+    async fn deliver(&self, update: &StateUpdate, may_be_done: &mut bool) -> Result<Told, Refusal> {
+        let process = (self.host.name.as_str(), self.pid);
         let mut patience = Patience::new("the state of a task");
         loop {
             match self.service.set_state_of_process(self.id, update, process).await {
                 Ok(_) => return Ok(Told::Stored),
                 // A try that is followed by another has gone into the history, with its id; one that waited may have been
                 // moved on already, and may even run again.
-                Err(refusal) if may_be_done && matches!(refusal.status(), Some(404 | 409)) => {
+                Err(refusal) if *may_be_done && matches!(refusal.status(), Some(404 | 409)) => {
                     return Ok(Told::MovedOn);
                 }
                 Err(refusal) => {
-                    may_be_done |= refusal.is_outcome_unknown();
+                    *may_be_done |= refusal.is_outcome_unknown();
                     if !self.is_tried_again(&mut patience, &refusal).await {
                         return Err(refusal);
                     }
@@ -107,8 +148,20 @@ impl Reports<'_> {
         }
     }
 
-    /// Puts down what its process has not told. Answers the state that its row has with that.
+    /// Puts down what its process has not told, or what it told and there was no time for. Answers the state that its row
+    /// has with that.
     pub async fn end(&self, ending: Ending) -> Result<Option<TaskState>, Refusal> {
+        let undelivered = self.undelivered.lock().take();
+        if let Some(Delivery { update, mut may_be_done }) = undelivered {
+            match self.deliver(&update, &mut may_be_done).await {
+                Ok(told) => return Ok((told == Told::Stored).then(|| update.state())),
+                // Whatever else were written would be invented: it may have succeeded, and would run again.
+                Err(refusal) if refusal.is_for_now() => return Err(refusal),
+                Err(refusal) => {
+                    tracing::warn!(id = %self.id, "what a task told is refused: {}", chain(&refusal));
+                }
+            }
+        }
         let mut patience = Patience::new("the end of a task");
         loop {
             match self.put_down(ending).await {

@@ -8,10 +8,10 @@ use ferroflow_db::Dialect;
 use ferroflow_db::task_instance::TaskInstance;
 use ferroflow_db::testing::texts;
 use ferroflow_execution::task_instance::model::StateUpdate;
-use ferroflow_execution::task_instance::{HeldSlot, Reports, Told};
+use ferroflow_execution::task_instance::{HeldSlot, Reports, Told, Undelivered};
 use ferroflow_execution::{Host, Service};
 use ferroflow_model::state::TaskState;
-use ferroflow_model::supervision::{Ending, Exit};
+use ferroflow_model::supervision::{EndOrder, Ending, Exit};
 use ferroflow_testkit::{Server, TestDb};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,14 @@ use crate::service;
 
 const SPOILT: &str = "UPDATE dag_run SET run_type = 'dataset_triggered', triggered_by = 'NOBODY'";
 const MENDED: &str = "UPDATE dag_run SET run_type = 'manual', triggered_by = 'CLI'";
+
+/// The disk has no room for successes.
+const NO_SUCCESS: [&str; 2] = [
+    "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS \
+     $$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100', MESSAGE = 'no room'; END $$",
+    "CREATE TRIGGER no_success BEFORE UPDATE ON task_instance FOR EACH ROW WHEN (NEW.state = 'success') \
+     EXECUTE FUNCTION no_room()",
+];
 
 /// How a process ends that was killed.
 const KILLED: Ending = Ending { exit: Exit::Signal(9), told: None, ordered: None };
@@ -160,6 +168,60 @@ async fn who_has_little_time_left_does_not_wait_for_ever() {
     assert_eq!(stage.states().await, ["running"]);
 }
 
+/// What a task told in vain is told once more when its process has ended, however that was.
+#[tokio::test]
+async fn what_there_was_no_time_for_is_told_at_the_end() {
+    let running = instance(0, "run", Some(TaskState::Running));
+    let database = seeded(Server::Postgres, std::slice::from_ref(&running)).await;
+    let stage = Stage::new(&database).await;
+    stage.hurry.cancel();
+    for statement in NO_SUCCESS {
+        database.execute(statement).await;
+    }
+    let reports = stage.reports(&running.instance, Duration::MAX);
+    let refusal = reports.tell(&told("success")).await.unwrap_err();
+    assert!(refusal.may_pass(), "{refusal}");
+    assert_eq!(reports.tell(&told("failed")).await.unwrap_err().status(), Some(409), "the first word counts");
+    assert_eq!(stage.states().await, ["running"]);
+    database.execute("DROP TRIGGER no_success ON task_instance").await;
+    let stopped = Ending { ordered: Some(EndOrder::Shutdown), ..KILLED };
+    assert_eq!(reports.end(stopped).await.unwrap(), Some(TaskState::Success));
+    assert_eq!(stage.states().await, ["success"]);
+}
+
+/// It may have succeeded: whoever wrote anything else would have it run again.
+#[tokio::test]
+async fn what_there_is_no_time_for_at_the_end_is_left_to_others() {
+    let running = instance(0, "run", Some(TaskState::Running));
+    let database = seeded(Server::Postgres, std::slice::from_ref(&running)).await;
+    let stage = Stage::new(&database).await;
+    stage.hurry.cancel();
+    for statement in NO_SUCCESS {
+        database.execute(statement).await;
+    }
+    let reports = stage.reports(&running.instance, Duration::MAX);
+    reports.tell(&told("success")).await.unwrap_err();
+    assert!(reports.end(KILLED).await.unwrap_err().may_pass());
+    assert_eq!(stage.states().await, ["running"]);
+    assert_eq!(stage.callbacks().await, Vec::<String>::new());
+}
+
+/// Somebody has marked it in the meantime: what it told is refused, and that is that.
+#[tokio::test]
+async fn what_is_refused_at_the_end_is_not_told_again() {
+    let running = instance(0, "run", Some(TaskState::Running));
+    let database = seeded(Server::Sqlite, std::slice::from_ref(&running)).await;
+    database.execute("UPDATE dag_run SET partition_date = 'soon'").await;
+    let stage = Stage::new(&database).await;
+    stage.hurry.cancel();
+    let reports = stage.reports(&running.instance, Duration::MAX);
+    reports.tell(&told("success")).await.unwrap_err();
+    database.execute("UPDATE dag_run SET partition_date = NULL").await;
+    database.execute("UPDATE task_instance SET state = 'failed'").await;
+    assert_eq!(reports.end(KILLED).await.unwrap(), None);
+    assert_eq!(stage.states().await, ["failed"]);
+}
+
 /// It would have to run without a slot, or to keep it from others for good.
 #[tokio::test]
 async fn a_start_waits_as_long_as_it_may_have_a_slot() {
@@ -214,6 +276,7 @@ impl Stage {
             pid: 7,
             hurry: &self.hurry,
             slot: HeldSlot { at_most, give_back: &*self.give_back },
+            undelivered: Undelivered::default(),
         }
     }
 

@@ -148,7 +148,10 @@ impl<'a> Conversation<'a> {
             // What its row says now is for others to read.
             Ok(Told::MovedOn) => Answer::Done,
             Err(refusal) => {
-                self.watcher.telling(false);
+                // What there was no time for is told once more when the process has ended.
+                if self.reports.undelivered.state().is_none() {
+                    self.watcher.telling(false);
+                }
                 refusal.told(kind, NOT_UNDERSTOOD, &self.requests.asker)
             }
         }

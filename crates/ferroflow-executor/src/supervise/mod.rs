@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use ferroflow_config::Settings;
 use ferroflow_execution::task_instance::model::RunContext;
-use ferroflow_execution::task_instance::{HeldSlot, Reports};
+use ferroflow_execution::task_instance::{HeldSlot, Reports, Undelivered};
 use ferroflow_execution::{
     BadRunIdPattern, Host, MaskRules, Masker, NoSdkVersion, RunMaking, SdkVersion, Service, TaskRequests,
 };
@@ -195,6 +195,7 @@ impl Supervision {
             pid,
             hurry: &self.hurry,
             slot,
+            undelivered: Undelivered::default(),
         }
     }
 
@@ -213,7 +214,8 @@ impl Supervision {
 
 /// Puts down what became of it.
 async fn settle(reports: &Reports<'_>, ending: Ending, log: &TaskLog, watcher: &dyn Watcher) {
-    last_word::write(log, ending);
+    // What it told counts, though it is not stored yet.
+    last_word::write(log, Ending { told: ending.told.or(reports.undelivered.state()), ..ending });
     match reports.end(ending).await {
         Ok(Some(state)) => watcher.state_set(state),
         Ok(None) => {}

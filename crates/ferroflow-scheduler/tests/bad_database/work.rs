@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use ferroflow_execution::task_instance::model::{
     AssetProfile, Deferral, Ended, Reschedule, Retry, StateUpdate, Success,
 };
-use ferroflow_execution::task_instance::{HeldSlot, Reports, Told};
+use ferroflow_execution::task_instance::{HeldSlot, Reports, Told, Undelivered};
 use ferroflow_execution::{Asker, Host, Refusal, RunMaking, SdkVersion, Service, TaskRequests};
 use ferroflow_executor::{Adopted, Event, Executor, Happening, Orphan, Workload};
 use ferroflow_model::state::TaskState;
@@ -133,8 +133,8 @@ impl Worker {
         let hurry = &CancellationToken::new();
         let (service, host, pid) = (&self.service, &self.host, self.pid);
         let (id, key, try_number) = (ti.id, ti.key(), ti.try_number);
-        let slot = HeldSlot::default();
-        let reports = Reports { service, id, key, try_number, host, pid, hurry, slot };
+        let (slot, undelivered) = (HeldSlot::default(), Undelivered::default());
+        let reports = Reports { service, id, key, try_number, host, pid, hurry, slot, undelivered };
         let act = |what| format!("{} {} {stay} {what}", ti.task_id, ti.map_index);
         let disturbance = &place.disturbance;
         if let Err(refusal) = disturbance.act(&act("begins"), reports.begin()).await {

@@ -1,7 +1,8 @@
 //! A scheduler that is told to end: what runs comes to its end, and others take over all the rest at once.
 
+use ferroflow_db::testing::texts;
 use ferroflow_testkit::Server;
-use ferroflow_testkit::dag_processing::wait_until;
+use ferroflow_testkit::dag_processing::{Running, wait_until};
 
 use crate::FERROFLOW;
 use crate::scene::{let_go, notes, scene, wait_for_runs};
@@ -60,6 +61,40 @@ async fn its_runs_go_on_with_another_on_postgres() {
 #[tokio::test]
 async fn its_runs_go_on_with_another_on_mariadb() {
     its_runs_go_on_with_another(Server::MariaDb).await;
+}
+
+const ONE: &str = "
+with DAG('one', schedule='@once', start_date=datetime(2024, 1, 1)):
+
+    @task(retries=1)
+    def ends():
+        note('begins')
+        wait_for('spoilt')
+        note('ends')
+
+    ends()
+";
+
+/// A task has succeeded, and its row cannot be written until after it was given up waiting for that.
+#[tokio::test]
+async fn what_a_task_has_told_outlasts_a_second_signal() {
+    let place = scene(Server::Sqlite, ONE).await;
+    let mut scheduler = place.start(FERROFLOW, &["scheduler"]);
+    let says = |scheduler: &Running, words: &str| wait_until(90, || scheduler.log().contains(words));
+    assert!(wait_until(90, || notes(&place).len() == 1), "{}", scheduler.log());
+    place.db().execute("UPDATE dag_run SET partition_date = 'soon'").await;
+    let_go(&place, "spoilt");
+    assert!(says(&scheduler, "the state of a task waits until a row is mended"), "{}", scheduler.log());
+    scheduler.terminate();
+    assert!(says(&scheduler, "waiting for running tasks"), "{}", scheduler.log());
+    scheduler.terminate();
+    assert!(says(&scheduler, "a request of user code failed"), "{}", scheduler.log());
+    place.db().execute("UPDATE dag_run SET partition_date = NULL").await;
+    assert_eq!(scheduler.wait_for_end(60), Some(0), "{}", scheduler.log());
+    let db = place.db().connect().await;
+    let question = "SELECT concat(state, ' ', try_number) AS answer FROM task_instance";
+    assert_eq!(texts(&db, question).await.unwrap(), ["success 1"], "{}", scheduler.log());
+    db.close().await;
 }
 
 #[tokio::test]
