@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ferroflow_execution::Refusal;
 use ferroflow_model::supervision::EndOrder;
+use ferroflow_python::Remains;
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
 use tokio::sync::watch;
@@ -41,6 +42,8 @@ struct Entry {
     orders: watch::Sender<Option<EndOrder>>,
     stage: Stage,
     has_slot: bool,
+    /// What is left of its process, if that cannot be killed.
+    remains: Option<Remains>,
 }
 
 /// How far one has come. Whether its row says that it runs means something only while it should say so: one that has
@@ -68,7 +71,8 @@ impl Running {
     pub(crate) fn add(&self, id: Uuid) -> (Ticket, watch::Receiver<Option<EndOrder>>) {
         let (orders, receiver) = watch::channel(None);
         let ticket = Ticket(self.next.fetch_add(1, Ordering::Relaxed));
-        self.lock().insert(ticket, Entry { id, orders, stage: Stage::Starting, has_slot: true });
+        let entry = Entry { id, orders, stage: Stage::Starting, has_slot: true, remains: None };
+        self.lock().insert(ticket, entry);
         (ticket, receiver)
     }
 
@@ -81,9 +85,18 @@ impl Running {
         self.lock().values().filter(|entry| entry.has_slot).count()
     }
 
-    /// It takes no slot any more, but is looked after as before. False if it took none.
+    /// Its process cannot be killed, and has its slot until it is gone.
+    pub(crate) fn cannot_be_killed(&self, ticket: Ticket, remains: Remains) {
+        if let Some(entry) = self.lock().get_mut(&ticket) {
+            entry.remains = Some(remains);
+        }
+    }
+
+    /// It takes no slot any more, but is looked after as before. False if it took none, or if its process is there still.
     pub(crate) fn give_slot_back(&self, ticket: Ticket) -> bool {
-        self.lock().get_mut(&ticket).is_some_and(|entry| std::mem::take(&mut entry.has_slot))
+        self.lock().get_mut(&ticket).is_some_and(|entry| {
+            entry.remains.as_ref().is_none_or(Remains::is_gone) && std::mem::take(&mut entry.has_slot)
+        })
     }
 
     /// It runs as this process, and its row says so since now.
@@ -329,6 +342,20 @@ mod tests {
         assert_eq!(*orders.borrow(), Some(EndOrder::Unwanted));
         running.remove(ticket);
         assert!(!running.give_slot_back(ticket));
+    }
+
+    #[test]
+    fn who_cannot_be_killed_keeps_its_slot_until_it_is_gone() {
+        let running = Running::default();
+        let (ticket, _orders) = running.add(Uuid::from_u128(1));
+        running.started(ticket, 7);
+        let (telling, gone) = watch::channel(false);
+        running.cannot_be_killed(ticket, Remains::new(7, gone));
+        assert!(!running.give_slot_back(ticket));
+        assert_eq!(running.slots(), 1);
+        telling.send_replace(true);
+        assert!(running.give_slot_back(ticket));
+        assert_eq!(running.slots(), 0);
     }
 
     #[test]

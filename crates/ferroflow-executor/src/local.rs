@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::EndOrder;
+use ferroflow_python::Remains;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, JoinSet};
 use uuid::Uuid;
@@ -172,6 +173,10 @@ impl Reporter {
 impl Watcher for Reporter {
     fn started(&self, pid: i32) {
         self.running.started(self.ticket, pid);
+    }
+
+    fn cannot_be_killed(&self, remains: &Remains) {
+        self.running.cannot_be_killed(self.ticket, remains.clone());
     }
 
     fn waits_for_long(&self) {

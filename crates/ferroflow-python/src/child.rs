@@ -234,6 +234,11 @@ impl Child {
     }
 
     /// What is left of it, if it cannot be killed.
+    pub fn remains(&self) -> Option<&Remains> {
+        self.remains.as_ref()
+    }
+
+    /// The same for whoever does without the rest.
     pub fn into_remains(mut self) -> Option<Remains> {
         self.remains.take()
     }

@@ -33,6 +33,11 @@ pub struct Remains {
 }
 
 impl Remains {
+    /// Those of this process. `gone` becomes true once it has ended.
+    pub fn new(pid: i32, gone: watch::Receiver<bool>) -> Self {
+        Self { pid, gone }
+    }
+
     /// Its process number.
     pub fn pid(&self) -> i32 {
         self.pid
@@ -71,7 +76,7 @@ impl GivenUp {
             tracing::info!(pid, kind = entry.name(), "a process that could not be killed has ended");
             telling.send_replace(true);
         });
-        Remains { pid, gone }
+        Remains::new(pid, gone)
     }
 
     /// Says no to one more helper if there are too many that cannot be killed.

@@ -35,6 +35,9 @@ pub(super) async fn attend(
     };
     let mut talk = Talk { future: Box::pin(conversation.talk(channel, startup)), is_over: false };
     let (exit, ordered) = until_exit(child, conversation, &mut talk, orders, overtime).await;
+    if let Some(remains) = child.remains() {
+        conversation.watcher().cannot_be_killed(remains);
+    }
     finish(conversation, &mut talk).await;
     Ending { exit: how(&exit), told: conversation.told(), ordered }
 }

@@ -76,6 +76,10 @@ impl<'a> Conversation<'a> {
         self.progress.subscribe()
     }
 
+    pub(super) fn watcher(&self) -> &dyn Watcher {
+        self.watcher
+    }
+
     pub(super) fn log(&self) -> &TaskLog {
         self.log
     }

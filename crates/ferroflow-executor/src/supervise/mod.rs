@@ -102,6 +102,8 @@ impl Supervision {
 pub(crate) trait Watcher: Send + Sync {
     /// It runs, as this process.
     fn started(&self, pid: i32);
+    /// Its process cannot be killed, and has its slot until it is gone.
+    fn cannot_be_killed(&self, remains: &Remains);
     /// What became of it waits for a row that cannot be read, for longer than it may have its slot.
     fn waits_for_long(&self);
     /// It tells its state, or could not.
