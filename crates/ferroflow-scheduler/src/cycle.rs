@@ -25,8 +25,8 @@ use crate::{Error, attended::RunKey};
 /// How often the critical section is passed through in one cycle.
 const MOST_PASSES: usize = 4;
 
-/// So many rows that others hold are waited for in one harvest.
-const MOST_HELD: usize = 2;
+/// So many rows that others hold are waited for in one harvest, of what was just told and of what was kept.
+pub(crate) const MOST_HELD: usize = 2;
 
 /// A part of a cycle. Each leaves the database as others may find it, and the scheduler may end after any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,12 +10,16 @@ use ferroflow_telemetry::chain;
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::cycle::MOST_HELD;
 use crate::executors::Heard;
 use crate::scheduler::Scheduler;
 use crate::{Error, chores};
 
 /// So many are kept: a database in which more rows are bad has other worries.
 const MOST: usize = 1_000;
+
+/// So many are tried again in one harvest: what was told since must not wait for all of them.
+const MOST_TRIED: usize = 50;
 
 /// After so long one is tried again, and after twice as long every time.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(1);
@@ -98,7 +102,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     /// Brings what was kept together with the rows, if it is time.
     pub(crate) async fn harvest_kept(&mut self, now: Timestamp) -> Result<(), Error> {
-        for _ in 0..self.kept.len() {
+        let mut held = 0;
+        for _ in 0..self.kept.len().min(MOST_TRIED) {
             let Some(mut kept) = self.kept.take_due(now) else { break };
             self.cx.progress.gets_on();
             // It may have gone on here since.
@@ -108,7 +113,12 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 Err(error) if error.is_about_data() => drop_event(&kept.heard, &chain(&error)),
                 Err(error) => {
                     self.kept.put_back(kept, now);
-                    if error.bad_row().is_none() && !error.is_busy() {
+                    if error.is_busy() {
+                        held += 1;
+                        if held == MOST_HELD {
+                            break;
+                        }
+                    } else if error.bad_row().is_none() {
                         return Err(error);
                     }
                 }

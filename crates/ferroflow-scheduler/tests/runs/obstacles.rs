@@ -159,6 +159,40 @@ async fn what_was_told_of_a_run_that_cannot_be_read_is_kept() {
     }
 }
 
+/// Who is locked costs a second each time. Of those that were kept, too, only a few are waited for before others have their
+/// turn.
+#[tokio::test]
+async fn what_was_kept_of_locked_task_instances_lets_others_pass() {
+    let mut told = plan("aa");
+    told.sketch = told.sketch.with("a", "has_on_failure_callback", json!(true));
+    let place = Place::new(Server::Postgres, &[told]).await;
+    let names = ["1", "2", "3", "4"];
+    let runs = names.map(|name| a_run("aa", name, at(&format!("2024-01-0{name}"))));
+    place.running(&runs, &["a", "b"], None).await;
+    let mut whole = Whole::new(&place, at("2024-06-01")).await;
+    whole.settle().await;
+    place.database.execute("UPDATE dag_run SET run_type = 'unknown'").await;
+    let mut ids = Vec::new();
+    for name in names {
+        let id = first_of(&place, "aa", name).await.id;
+        whole.cannot_start(id, "aa", name, "a");
+        ids.push(id);
+    }
+    whole.cycle().await;
+    place.database.execute("UPDATE dag_run SET run_type = 'manual'").await;
+    let held = Held::new(&place, Row::Instances(ids[..3].to_vec())).await;
+    whole.now += SignedDuration::from_secs(2);
+    whole.cycle().await;
+    assert_eq!(first_of(&place, "aa", "4").await.state, Some(TaskState::Queued), "two were waited for");
+    whole.cycle().await;
+    assert_eq!(first_of(&place, "aa", "4").await.state, Some(TaskState::Failed), "it is its turn");
+    held.let_go().await;
+    whole.after(SignedDuration::from_secs(40)).await;
+    for name in names {
+        assert_eq!(first_of(&place, "aa", name).await.state, Some(TaskState::Failed));
+    }
+}
+
 /// Nobody who ends waits for a row that may never be mended.
 #[tokio::test]
 async fn who_ends_leaves_to_others_what_cannot_be_read() {
