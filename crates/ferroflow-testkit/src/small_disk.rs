@@ -20,8 +20,12 @@ const VARIABLE: &str = "FERROFLOW_TEST_SMALL_DISK";
 /// Mounts it. A write that the process may not make ends it by SIGXFSZ, unless that is ignored.
 const MOUNT: &str = r#"mount -t tmpfs -o size=16m small_disk "$1" && shift && trap '' XFSZ && exec "$@""#;
 
+/// How to get a mount namespace: that takes root, which in a user namespace of its own anybody is. Who is root does without:
+/// there are places where user namespaces are off.
+const WAYS: [&[&str]; 2] = [&["--mount"], &["--user", "--map-root-user", "--mount"]];
+
 /// What to do where it cannot be mounted.
-const ADVICE: &str = "a test needs a mount namespace and a tmpfs of its own. Allow user namespaces \
+const ADVICE: &str = "a test needs a mount namespace and a tmpfs of its own. Be root, or allow user namespaces \
     (sysctl user.max_user_namespaces=10000; on Ubuntu also kernel.apparmor_restrict_unprivileged_userns=0), install \
     util-linux, and in a container allow mounts (docker run --privileged)";
 
@@ -40,12 +44,11 @@ impl SmallDisk {
             return Some(Self { folder: folder.into() });
         }
         let folder = TempDir::new().expect("a temporary folder is made");
-        let mounted = finish(&mut on_small_disk(folder.path(), Path::new("true"), &[]), "");
-        assert!(mounted.success(), "{ADVICE}: {}", mounted.stderr.trim());
+        let way = way_to_mount(folder.path());
         let program = std::env::current_exe().expect("this program has a path");
         let arguments = ["--exact", name, "--nocapture"];
         let Finished { code, stdout, stderr } =
-            finish(&mut on_small_disk(folder.path(), &program, &arguments), "");
+            finish(&mut on_small_disk(way, folder.path(), &program, &arguments), "");
         // A name that is no test's has nothing run.
         let has_run = code == Some(0) && stdout.contains("test result: ok. 1 passed");
         assert!(has_run, "{name} on a small file system ({code:?})\n{stdout}\n{stderr}");
@@ -111,11 +114,25 @@ impl SmallDisk {
     }
 }
 
-/// A command in a mount namespace of its own. That takes root, which in a user namespace of its own anybody is.
-fn on_small_disk(folder: &Path, program: &Path, arguments: &[&str]) -> Command {
+/// The first way that leads anywhere.
+fn way_to_mount(folder: &Path) -> &'static [&'static str] {
+    let mut refused = Vec::new();
+    for way in WAYS {
+        let mounted = finish(&mut on_small_disk(way, folder, Path::new("true"), &[]), "");
+        if mounted.success() {
+            return way;
+        }
+        refused.push(mounted.stderr.trim().to_owned());
+    }
+    panic!("{ADVICE}: {}", refused.join("; "));
+}
+
+/// A command in a mount namespace of its own.
+fn on_small_disk(way: &[&str], folder: &Path, program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("unshare");
     command
-        .args(["--user", "--map-root-user", "--mount", "sh", "-c", MOUNT, "sh"])
+        .args(way)
+        .args(["sh", "-c", MOUNT, "sh"])
         .arg(folder)
         .arg(program)
         .args(arguments)

@@ -91,6 +91,8 @@ impl Disturbance {
     /// Begins anew, with what is planned. Answers which acts were done, which of them were refused, and what was planned
     /// and did not come to it.
     pub(crate) fn plan(&self, planned: BTreeSet<String>) -> Course {
+        // A life that was given up in the middle of an act leaves behind what went wrong at it.
+        self.mend();
         let State { acts, refused, planned: unmet, .. } =
             std::mem::replace(&mut *self.state(), State { planned, ..State::default() });
         Course { acts, refused, unmet }

@@ -31,7 +31,7 @@ pub(crate) const START: Timestamp = Timestamp::constant(1_704_067_230, 0);
 
 pub(crate) struct Place {
     /// It is gone with this.
-    _database: TestDb,
+    pub(crate) database: TestDb,
     /// A way on which nothing goes wrong.
     pub(crate) direct: Db,
     /// The other one.
@@ -77,7 +77,7 @@ impl Place {
         store_asset(&direct).await;
         let (environment, settings) = (Arc::new(environment), Arc::new(settings));
         Self {
-            _database: database,
+            database,
             direct,
             db,
             settings,
