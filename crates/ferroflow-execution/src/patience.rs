@@ -94,9 +94,10 @@ impl<'a> Patience<'a> {
     fn tell(&mut self, refusal: &Refusal) {
         if self.told.is_none_or(|told| told.elapsed() >= TOLD_AGAIN) {
             self.told = Some(Stopwatch::start());
-            match refusal.bad_row() {
-                Some(bad) => tracing::error!("{} waits until a row is mended: {bad}", self.what),
-                None => tracing::warn!("{} waits for the database: {}", self.what, chain(refusal)),
+            if let Some(bad) = refusal.bad_row() {
+                tracing::error!("{} waits until a row is mended: {bad}", self.what);
+            } else {
+                tracing::warn!("{} waits for the database: {}", self.what, chain(refusal));
             }
         }
     }

@@ -40,7 +40,7 @@ pub(crate) struct Disturbance {
 }
 
 struct Disk {
-    disk: SmallDisk,
+    mounted: SmallDisk,
     file: PathBuf,
     trouble: Trouble,
 }
@@ -60,8 +60,8 @@ struct State {
 }
 
 impl Disturbance {
-    pub(crate) fn new(disk: SmallDisk, file: PathBuf, trouble: Trouble) -> Self {
-        Self { disk: Some(Arc::new(Disk { disk, file, trouble })), state: Arc::default() }
+    pub(crate) fn new(mounted: SmallDisk, file: PathBuf, trouble: Trouble) -> Self {
+        Self { disk: Some(Arc::new(Disk { mounted, file, trouble })), state: Arc::default() }
     }
 
     /// Does something. What goes wrong is over when that is: others look at the database then.
@@ -139,29 +139,29 @@ impl Disk {
         match self.trouble {
             Trouble::Full => {
                 self.empty_log().await;
-                self.disk.fill();
+                self.mounted.fill();
             }
             Trouble::FullWhenOpened => {
                 self.wait_until_closed().await;
-                self.disk.fill();
+                self.mounted.fill();
             }
-            Trouble::ReadOnly => self.disk.make_read_only().await,
+            Trouble::ReadOnly => self.mounted.make_read_only().await,
             Trouble::ReadOnlyWithLog => {
                 self.wait_until_closed().await;
                 for end in ["-wal", "-shm"] {
                     std::fs::File::create_new(beside(&self.file, end)).unwrap();
                 }
-                self.disk.make_read_only().await;
+                self.mounted.make_read_only().await;
             }
-            Trouble::Unwritable => self.disk.refuse_writes(),
+            Trouble::Unwritable => self.mounted.refuse_writes(),
         }
     }
 
     fn mend(&self) {
         match self.trouble {
-            Trouble::Full | Trouble::FullWhenOpened => self.disk.make_room(),
-            Trouble::ReadOnly | Trouble::ReadOnlyWithLog => self.disk.make_writable(),
-            Trouble::Unwritable => self.disk.allow_writes(),
+            Trouble::Full | Trouble::FullWhenOpened => self.mounted.make_room(),
+            Trouble::ReadOnly | Trouble::ReadOnlyWithLog => self.mounted.make_writable(),
+            Trouble::Unwritable => self.mounted.allow_writes(),
         }
     }
 

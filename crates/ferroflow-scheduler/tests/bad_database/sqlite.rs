@@ -73,7 +73,7 @@ async fn a_life_that_is_broken_off_leaves_a_disk_that_is_mended() {
     let folder = tempfile::tempdir().unwrap();
     let disturbance = Disturbance::new(disk, folder.path().join("file"), Trouble::FullWhenOpened);
     disturbance.plan(BTreeSet::from(["act 1".to_owned()]));
-    let writes = || std::fs::write(folder.path().join("written"), [1; 1 << 16]);
+    let writes = || std::fs::write(folder.path().join("written"), vec![1; 1 << 16]);
     let act = disturbance.act("act", async {
         assert!(writes().is_err(), "it is full");
         std::future::pending::<Result<(), ()>>().await

@@ -137,14 +137,15 @@ impl Worker {
         let reports = Reports { service, id, key, try_number, host, pid, hurry, slot, undelivered };
         let act = |what| format!("{} {} {stay} {what}", ti.task_id, ti.map_index);
         let disturbance = &place.disturbance;
-        if let Err(refusal) = disturbance.act(&act("begins"), reports.begin()).await {
+        if let Err(refusal) = disturbance.act(&act("begins"), Box::pin(reports.begin())).await {
             return vec![Happening::NotStarted(refusal.to_string())];
         }
         let begun = format!("{} {} {try_number} {stay}", ti.task_id, ti.map_index);
         locked(&self.desk).begun.push(begun);
         let beat = [(id, pid)];
         // One that is not heard is made up for by the next.
-        if let Ok(refused) = disturbance.act(&act("lives"), service.heartbeats(&host.name, &beat)).await {
+        let lives = Box::pin(service.heartbeats(&host.name, &beat));
+        if let Ok(refused) = disturbance.act(&act("lives"), lives).await {
             assert!(refused.is_empty(), "{refused:?}");
         }
         let requests = TaskRequests {
@@ -157,10 +158,10 @@ impl Worker {
         self.ask(disturbance, &requests, workload).await;
         let state = if ti.task_id == "die" && is_first {
             let ending = Ending { exit: Exit::Signal(9), told: None, ordered: None };
-            disturbance.act(&act("ends"), reports.end(ending)).await.unwrap()
+            disturbance.act(&act("ends"), Box::pin(reports.end(ending))).await.unwrap()
         } else {
             let update = update(&ti.task_id, is_first);
-            let told = disturbance.act(&act("tells"), reports.tell(&update)).await.unwrap();
+            let told = disturbance.act(&act("tells"), Box::pin(reports.tell(&update))).await.unwrap();
             if update.state() == TaskState::Deferred {
                 locked(&self.desk).deferred.push(id);
             }
@@ -201,7 +202,7 @@ impl Worker {
                 let is_granted = !text.contains("rror") && !text.contains("ALREADY");
                 if is_granted { Ok(()) } else { Err(text) }
             };
-            disturbance.act(kind, asking).await.unwrap_or_else(|text| panic!("{kind}: {text}"));
+            disturbance.act(kind, Box::pin(asking)).await.unwrap_or_else(|text| panic!("{kind}: {text}"));
         }
     }
 }
