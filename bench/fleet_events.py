@@ -70,7 +70,7 @@ class Events(threading.Thread):
             with ask.begin():
                 ask.execute(text(_RUN), of)
                 ask.execute(text(_INSTANCES), of | {"last": TASKS - 1})
-                self._tell(ask, "queued")
+                self._tell(ask, "queued", DAG)
             self.triggered.append(self._queued(ask, run, 0))
             for task in range(TASKS - 1):
                 if self.stopped.is_set():

@@ -222,8 +222,8 @@ impl Plan {
         self.move_deadlines(tx, now).await?;
         clearing::note_run(tx, &self.cleared(state), state, now).await?;
         let (dag_id, run_id) = (self.run.dag_id.clone(), self.run.run_id.clone());
+        news::tell(tx, News::QueuedOf { dag_id: dag_id.clone() }).await?;
         news::tell(tx, News::Run { dag_id, run_id }).await?;
-        news::tell(tx, News::Queued).await?;
         Ok(instances.len())
     }
 

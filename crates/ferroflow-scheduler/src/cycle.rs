@@ -1,15 +1,18 @@
 //! One cycle: the steps, in order, each only if something asks for it.
 
+use std::time::Duration;
+
 use ferroflow_db::BadRow;
 use ferroflow_execution::tell_unreadable;
 use ferroflow_executor::Executor;
+use ferroflow_model::state::RunType;
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::chores::{self, Chore, Report};
-use crate::create_runs::{CreatedRuns, create_runs, next_due};
+use crate::create_runs::{CreatedRuns, create_some, next_due};
 use crate::dispatch::{Dispatched, dispatch};
 use crate::examine_runs::{ExaminedRuns, examine_runs};
 use crate::executors::Heard;
@@ -19,7 +22,8 @@ use crate::look_around::look_around;
 use crate::metrics;
 use crate::queue_tasks::QueuedTasks;
 use crate::scheduler::Scheduler;
-use crate::start_runs::{StartedRuns, start_runs};
+use crate::slice::Slice;
+use crate::start_runs::{StartedRuns, Waiting, start_some};
 use crate::{Error, attended::RunKey};
 
 /// How often the critical section is passed through in one cycle.
@@ -27,6 +31,10 @@ const MOST_PASSES: usize = 4;
 
 /// So many rows that others hold are waited for in one harvest, of what was just told and of what was kept.
 pub(crate) const MOST_HELD: usize = 2;
+
+/// With ten thousand runs there are two seconds between two looks, and no more than ten however many there are.
+const PAUSE_FOR_EACH_RUN: Duration = Duration::from_micros(100);
+const LONGEST_PAUSE_FOR_RUNS: Duration = Duration::from_secs(9);
 
 /// A part of a cycle. Each leaves the database as others may find it, and the scheduler may end after any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,12 +84,12 @@ impl CycleReport {
 }
 
 /// What is asked for besides what follows from events.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wants {
     /// Whether runs may be due.
     pub(crate) create: bool,
-    /// Whether runs may start.
-    pub(crate) start: bool,
+    /// Of which DAGs runs may start.
+    pub(crate) start: Waiting,
     /// When the next run is due.
     pub(crate) create_at: Option<Timestamp>,
     /// When to look around.
@@ -91,7 +99,7 @@ pub(crate) struct Wants {
 impl Wants {
     /// Everything, at once.
     pub(crate) fn at_first() -> Self {
-        Self { create: true, start: true, create_at: None, look_at: Timestamp::MIN }
+        Self { create: true, start: Waiting::All, create_at: None, look_at: Timestamp::MIN }
     }
 
     /// When something is asked for although nothing happens.
@@ -151,20 +159,25 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             }
             Step::CreateRuns => {
                 let is_due = self.wants.create_at.is_some_and(|at| at <= now);
-                // It may be that a run has waited for this time to start.
-                self.wants.start |= is_due;
+                if is_due {
+                    // It may be that a run has waited for this time to start.
+                    self.wants.start = Waiting::All;
+                }
                 if self.wants.create || is_due {
                     report.created = unless_held(self.create_runs(now).await, "runs are made")?;
                 }
                 Step::StartRuns
             }
             Step::StartRuns => {
-                if self.wants.start {
+                if !self.wants.start.is_none() {
                     report.started = unless_held(self.start_runs(now).await, "runs are started")?;
                 }
                 Step::ExamineRuns
             }
             Step::ExamineRuns => {
+                // What was told since the cycle began is acted on with the rest.
+                self.take_in_news();
+                self.look_at_runs(now).await?;
                 report.examined = self.examine_runs(now).await;
                 Step::QueueTasks
             }
@@ -193,6 +206,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             self.wants = Wants::at_first();
             self.chores.clock_was_set_back(now);
             self.attended.wait_for_nothing();
+            self.due.begin_anew();
         }
         self.latest = now;
     }
@@ -235,7 +249,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     /// Brings one event together with its row, and has its run know of it.
     pub(crate) async fn take_in(&mut self, heard: &Heard) -> Result<(), Error> {
-        let harvested = harvest(&self.cx.db, &self.cx.service, Some(self.cx.job_id), heard).await?;
+        // It nests deeper than the compiler would follow from the cycle on.
+        let harvested = harvest(&self.cx.db, &self.cx.service, Some(self.cx.job_id), heard);
+        let harvested = Box::pin(harvested).await?;
         if let Met::PutDown(_) = harvested.what {
             self.tell_task_failed(&harvested.key, heard.why_it_ended());
         }
@@ -255,42 +271,64 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         look_around(&self.cx, &mut self.attended, &mut self.surroundings, &here, now).await?;
         let swept = self.queue.sweep(&self.cx, now).await?;
         self.told.others.dags(&swept.set_aside);
-        (self.wants.create, self.wants.start) = (true, true);
-        let pause =
-            self.cx.settings.scheduler.scheduler_idle_sleep_time.max(self.queue.pause_between_sweeps());
+        (self.wants.create, self.wants.start) = (true, Waiting::All);
+        let large = self.queue.pause_between_sweeps() + pause_for(self.attended.len());
+        let pause = self.cx.settings.scheduler.scheduler_idle_sleep_time.max(large);
         let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::from_secs(1));
         self.wants.look_at = now.checked_add(pause).unwrap_or(Timestamp::MAX);
         Ok(())
     }
 
     async fn create_runs(&mut self, now: Timestamp) -> Result<CreatedRuns, Error> {
-        let created = create_runs(&self.cx, now).await?;
+        let slice = Slice::new(&self.news);
+        let mut created = CreatedRuns::default();
+        let done = loop {
+            match create_some(&self.cx, &mut self.due, now).await {
+                Ok(part) => created.add(part),
+                Err(error) => break Err(error),
+            }
+            if !self.due.is_under_way() || slice.is_over() {
+                break Ok(());
+            }
+        };
+        self.wants.start.add(created.created.iter().map(|run| run.dag_id.clone()));
+        done?;
         // What is due and cannot be made at the moment is tried again with the next look around.
         let has_made = !created.created.is_empty() || !created.advanced.is_empty();
-        self.wants.create = created.is_more_due && has_made;
-        self.wants.start |= !created.created.is_empty();
-        self.wants.create_at = next_due(&self.cx, now).await?;
+        self.wants.create = self.due.is_under_way() || (created.is_more_due && has_made);
+        if !self.due.is_under_way() {
+            self.wants.create_at = next_due(&self.cx, now).await?;
+        }
         Ok(created)
     }
 
     async fn start_runs(&mut self, now: Timestamp) -> Result<StartedRuns, Error> {
-        let started = start_runs(&self.cx, now).await?;
-        self.wants.start = started.is_more_due;
+        let started = start_some(&self.cx, &self.wants.start, &Slice::new(&self.news), now).await?;
+        if !started.is_more_due {
+            self.wants.start = Waiting::None;
+        }
         self.tell_started(&started);
         for run in &started.started {
-            self.attended.attend(RunKey { dag_id: run.dag_id.clone(), run_id: run.run_id.clone() });
+            let key = RunKey { dag_id: run.dag_id.clone(), run_id: run.run_id.clone() };
+            match run.run_type {
+                RunType::Scheduled | RunType::Backfill => self.attended.attend(key),
+                // Somebody waits for it, however many schedules are due.
+                _ => self.attended.attend_soon(key),
+            }
         }
         Ok(started)
     }
 
     async fn examine_runs(&mut self, now: Timestamp) -> ExaminedRuns {
         let peers = &self.surroundings.peers;
-        let examined = examine_runs(&self.cx, &mut self.attended, peers, self.width, now).await;
+        let slice = Slice::new(&self.news);
+        let examined = examine_runs(&self.cx, &mut self.attended, peers, self.width, &slice, now).await;
         self.tell_ended(&examined);
         self.queue.add(examined.scheduled.iter().map(|instance| instance.id));
         if !examined.ended.is_empty() {
             // There is room for others.
-            (self.wants.create, self.wants.start) = (true, true);
+            self.wants.create = true;
+            self.wants.start.add(examined.ended.iter().map(|(key, _)| key.dag_id.clone()));
         }
         examined
     }
@@ -316,6 +354,12 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         report.dispatched.push(dispatched);
         Ok(pass.is_worth_repeating && !pass.is_busy && report.passes.len() < MOST_PASSES)
     }
+}
+
+/// By how much longer a look waits because of how many runs are looked after: it costs more then, and most of what happens
+/// in them is told.
+fn pause_for(runs: usize) -> Duration {
+    PAUSE_FOR_EACH_RUN.saturating_mul(u32::try_from(runs).unwrap_or(u32::MAX)).min(LONGEST_PAUSE_FOR_RUNS)
 }
 
 /// What needs a row that others hold is done later; nothing else waits for it.

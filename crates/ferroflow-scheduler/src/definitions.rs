@@ -27,6 +27,8 @@ struct Read {
     versions: HashMap<Uuid, Kept>,
     latest: HashMap<String, (Uuid, Timestamp)>,
     uses: u64,
+    /// How many versions there were when room was last made.
+    looked_at: usize,
 }
 
 struct Kept {
@@ -181,6 +183,14 @@ impl Definitions {
 impl Read {
     /// Lets go of what was used least recently, a quarter at a time so that this is seldom looked for.
     fn make_room(&mut self) {
+        if self.versions.len() < self.looked_at + KEPT / 4 {
+            return;
+        }
+        self.drop_oldest();
+        self.looked_at = self.versions.len();
+    }
+
+    fn drop_oldest(&mut self) {
         let idle = |kept: &Kept| Arc::strong_count(&kept.definition) == 1;
         let mut uses: Vec<u64> =
             self.versions.values().filter(|kept| idle(kept)).map(|kept| kept.last_use).collect();

@@ -16,10 +16,14 @@ use tokio::task::JoinSet;
 
 use crate::attended::{Attended, Entry, Obstacle, RunKey};
 use crate::run::{ActiveRun, SeenInstance, Stale};
+use crate::slice::Slice;
 use crate::{Context, Error, NoAnswer};
 
 /// How many runs are examined in one cycle, so that a burst does not keep ready tasks waiting.
 const MOST_RUNS: usize = 500;
+
+/// So many are examined before it is asked whether others have their turn.
+const RUNS_AT_ONCE: usize = 100;
 
 /// What became of the runs that were looked at.
 #[derive(Debug, Default)]
@@ -54,23 +58,45 @@ enum Fate {
     Stays(Obstacle, Vec<SeenInstance>),
 }
 
-/// Examines what is dirty, so many at a time.
+/// Examines what is dirty, so many at a time, for a while.
 pub(crate) async fn examine_runs(
     cx: &Arc<Context>,
     attended: &mut Attended,
     peers: &HashSet<i64>,
     width: usize,
+    slice: &Slice<'_>,
     now: Timestamp,
 ) -> ExaminedRuns {
     let mut report = ExaminedRuns::default();
-    let mut waiting = attended.take_dirty(now, MOST_RUNS).into_iter();
-    let mut busy: JoinSet<(RunKey, Entry, Fate)> = JoinSet::new();
     let peers = Arc::new(peers.clone());
+    loop {
+        let dirty = attended.take_dirty(now, RUNS_AT_ONCE);
+        let is_more = dirty.len() >= RUNS_AT_ONCE;
+        examine_all(cx, attended, dirty, &peers, width, now, &mut report).await;
+        if !is_more || report.examined >= MOST_RUNS || slice.is_over() {
+            break;
+        }
+    }
+    report.tell_passing();
+    report
+}
+
+async fn examine_all(
+    cx: &Arc<Context>,
+    attended: &mut Attended,
+    dirty: Vec<(RunKey, Entry)>,
+    peers: &Arc<HashSet<i64>>,
+    width: usize,
+    now: Timestamp,
+    report: &mut ExaminedRuns,
+) {
+    let mut waiting = dirty.into_iter();
+    let mut busy: JoinSet<(RunKey, Entry, Fate)> = JoinSet::new();
     loop {
         while busy.len() < width
             && let Some((key, entry)) = waiting.next()
         {
-            let (cx, peers) = (Arc::clone(cx), Arc::clone(&peers));
+            let (cx, peers) = (Arc::clone(cx), Arc::clone(peers));
             busy.spawn(async move {
                 let mut entry = entry;
                 let fate = match examine(&cx, &key, &mut entry, &peers, now).await {
@@ -94,14 +120,12 @@ pub(crate) async fn examine_runs(
             None => break,
         }
     }
-    report.tell_passing();
     // Now that all are back: the next run may have been among them.
     let (moved, left) = (std::mem::take(&mut report.moved), std::mem::take(&mut report.left));
     moved.iter().chain(&left).for_each(|key| attended.past_has_changed(key, None));
     for key in &left {
         attended.leave(key);
     }
-    report
 }
 
 impl ExaminedRuns {

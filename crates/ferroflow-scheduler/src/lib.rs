@@ -31,6 +31,7 @@ mod run_name;
 pub mod scheduler;
 mod set_aside;
 pub mod single;
+mod slice;
 pub mod standing;
 pub mod start_runs;
 mod told;

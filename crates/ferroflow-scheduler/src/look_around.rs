@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::attended::{Attended, RunKey};
 use crate::rounds::{FAR_LOOKS, OVERLAP, Part, Rounds};
-use crate::run::Definition;
+use crate::run::{ActiveRun, Definition};
 use crate::{Context, Error};
 
 /// What schedulers that look after their runs by themselves have as their `executor_class`; official ones have none.
@@ -43,6 +43,8 @@ pub struct Surroundings {
     looked_far: Option<Timestamp>,
     /// The run from which on instances that others may have are looked at next.
     elsewhere: i64,
+    /// Whether somebody has told that DAGs have changed: then all are looked at, and not only those of some runs.
+    pub(crate) have_dags_changed: bool,
 }
 
 impl Surroundings {
@@ -94,7 +96,11 @@ pub(crate) async fn look_around(
     let of_parts: usize = parts.iter().map(|part| part.ids.len()).sum();
     let elsewhere = if of_parts < sizes.len() { surroundings.elsewhere(attended, here) } else { Vec::new() };
     let since = surroundings.looked.unwrap_or(now).min(now).checked_sub(OVERLAP).unwrap_or(Timestamp::MIN);
-    let definitions = untied_definitions(attended);
+    let definitions = if of_parts < sizes.len() && !surroundings.have_dags_changed {
+        untied(parts.iter().flat_map(|part| &part.ids).filter_map(|id| attended.read_run(*id)))
+    } else {
+        untied(attended.read())
+    };
     let asked = &Asked { parts: &parts, elsewhere: &elsewhere, since, definitions: &definitions };
     let found: Found = cx.db.read(|tx| async move { gather(cx, tx, asked, now).await }.scope_boxed()).await?;
     surroundings.peers = found.peers.into_iter().filter(|id| *id != cx.job_id).collect();
@@ -103,6 +109,7 @@ pub(crate) async fn look_around(
         surroundings.looked_far = Some(now);
     }
     surroundings.looked = Some(now);
+    surroundings.have_dags_changed = false;
     surroundings.rounds.done(&parts, &sizes, now);
     let ids: Vec<i64> = parts.into_iter().flat_map(|part| part.ids).collect();
     take_in_states(attended, &ids, found.states);
@@ -216,8 +223,8 @@ async fn gather(cx: &Context, tx: &mut Tx, asked: &Asked<'_>, now: Timestamp) ->
 }
 
 /// The DAGs that runs follow as they change, each version of them that some run goes by.
-fn untied_definitions(attended: &Attended) -> Vec<(&str, &Definition)> {
-    let untied = attended.read().filter(|(_, run)| Definition::version_of_run(&run.row).is_none());
+fn untied<'a>(runs: impl Iterator<Item = (&'a RunKey, &'a ActiveRun)>) -> Vec<(&'a str, &'a Definition)> {
+    let untied = runs.filter(|(_, run)| Definition::version_of_run(&run.row).is_none());
     let mut all: Vec<(&str, &Definition)> =
         untied.map(|(key, run)| (key.dag_id.as_str(), &*run.definition)).collect();
     // Runs of one DAG stand together, and nearly always share it.

@@ -9,6 +9,7 @@ use crate::attended::RunKey;
 use crate::chores::{self, Chore};
 use crate::look_around::look_at;
 use crate::scheduler::Scheduler;
+use crate::start_runs::Waiting;
 use crate::{Answered, Error};
 
 impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
@@ -45,7 +46,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     fn hear(&mut self, news: News) {
         match news {
-            News::Queued => self.wants.start = true,
+            News::Queued => self.wants.start = Waiting::All,
+            News::QueuedOf { dag_id } => self.wants.start.add([dag_id]),
             News::Assets => self.wants.create = true,
             News::Run { dag_id, run_id } => {
                 let key = RunKey { dag_id, run_id };
@@ -60,7 +62,10 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 self.chores.hasten(Chore::DeadSchedulers, Timestamp::MIN);
                 self.wants.look_at = Timestamp::MIN;
             }
-            News::Dags | News::Missed => self.wants.look_at = Timestamp::MIN,
+            News::Dags | News::Missed => {
+                self.surroundings.have_dags_changed = true;
+                self.wants.look_at = Timestamp::MIN;
+            }
         }
     }
 

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::attended::{Attended, RunKey};
 use crate::chores::{self, Chore, Chores};
+use crate::create_runs::DueRound;
 use crate::cycle::Wants;
 use crate::executors::{Executors, Heard};
 use crate::kept_events::KeptEvents;
@@ -88,6 +89,8 @@ pub struct Scheduler<E, C> {
     pub(crate) queue: TaskQueue,
     pub(crate) chores: Chores,
     pub(crate) wants: Wants,
+    /// How far it has come with the DAGs that are due.
+    pub(crate) due: DueRound,
     /// What executors have told, and was not looked at yet.
     pub(crate) heard: VecDeque<Heard>,
     /// The same, of rows that cannot be read.
@@ -133,6 +136,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             surroundings: Surroundings::default(),
             queue: TaskQueue::default(),
             wants: Wants::at_first(),
+            due: DueRound::default(),
             heard: VecDeque::new(),
             kept: KeptEvents::default(),
             section_busy: 0,
@@ -248,7 +252,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     /// How long nothing is to be done unless something happens.
     pub fn pause(&self, now: Timestamp) -> Duration {
-        let is_asked = self.wants.create || self.wants.start || !self.talked_of.is_empty();
+        let is_asked = self.wants.create || !self.wants.start.is_none() || !self.talked_of.is_empty();
         if is_asked || self.attended.is_dirty(now) {
             return Duration::ZERO;
         }

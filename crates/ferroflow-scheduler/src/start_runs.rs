@@ -18,6 +18,7 @@ use ferroflow_model::state::{RunType, TriggeredBy};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
+use crate::slice::Slice;
 use crate::{Context, Error};
 
 /// So many runs start in one transaction, if `[scheduler] max_dagruns_per_loop_to_schedule` does not say more.
@@ -37,6 +38,35 @@ pub struct StartedRuns {
     pub is_more_due: bool,
 }
 
+/// Of which DAGs queued runs are looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// Of none.
+    #[default]
+    None,
+    /// Of those in which something has happened.
+    Of(BTreeSet<String>),
+    /// Of all: nobody knows where something has happened.
+    All,
+}
+
+impl Waiting {
+    pub(crate) fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+
+    /// Of these, too.
+    pub(crate) fn add(&mut self, dag_ids: impl IntoIterator<Item = String>) {
+        let mut dag_ids = dag_ids.into_iter().peekable();
+        match self {
+            Self::All => {}
+            Self::Of(known) => known.extend(dag_ids),
+            Self::None if dag_ids.peek().is_none() => {}
+            Self::None => *self = Self::Of(dag_ids.collect()),
+        }
+    }
+}
+
 /// A run that started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
@@ -46,6 +76,8 @@ pub struct Started {
     pub dag_id: String,
     /// Its name.
     pub run_id: String,
+    /// Why it exists.
+    pub run_type: RunType,
     /// How late it is (`dagrun.schedule_delay`), if a schedule says when it should have started.
     pub schedule_delay: Option<SignedDuration>,
 }
@@ -63,8 +95,18 @@ pub struct NotStartedRun {
 
 /// Starts the queued runs that may start.
 pub async fn start_runs(cx: &Context, now: Timestamp) -> Result<StartedRuns, Error> {
+    start_some(cx, &Waiting::All, &Slice::endless(), now).await
+}
+
+/// The same of some DAGs, and only for a while.
+pub(crate) async fn start_some(
+    cx: &Context,
+    of: &Waiting,
+    slice: &Slice<'_>,
+    now: Timestamp,
+) -> Result<StartedRuns, Error> {
     let mut report = StartedRuns::default();
-    let load = cx.db.read(|tx| async move { Queues::load(tx, now).await }.scope_boxed());
+    let load = cx.db.read(|tx| async move { Queues::load(tx, of, now).await }.scope_boxed());
     let queues = load.await?;
     let mut turns = Vec::new();
     for (run, verdict) in queues.decide(now) {
@@ -76,14 +118,19 @@ pub async fn start_runs(cx: &Context, now: Timestamp) -> Result<StartedRuns, Err
     }
     let configured = cx.settings.scheduler.max_dagruns_per_loop_to_schedule;
     let most = usize::try_from(configured).unwrap_or(usize::MAX).max(RUNS_PER_TRANSACTION);
+    let mut left = turns.len();
     for batch in turns.chunks(most) {
         cx.progress.gets_on();
+        left -= batch.len();
         let part =
             cx.db.transact(|tx| async move { start_batch(tx, batch, now).await }.scope_boxed()).await?;
         report.started.extend(part.started);
         report.refused.extend(part.refused);
+        if slice.is_over() {
+            break;
+        }
     }
-    report.is_more_due = queues.is_cut_off(&report);
+    report.is_more_due = left > 0 || queues.is_cut_off(&report);
     Ok(report)
 }
 
@@ -142,8 +189,12 @@ struct Queues {
 }
 
 impl Queues {
-    async fn load(tx: &mut Tx, now: Timestamp) -> Result<Self, DbError> {
-        let waiting = dag_run_start::waiting_dags(tx).await?;
+    async fn load(tx: &mut Tx, of: &Waiting, now: Timestamp) -> Result<Self, DbError> {
+        let waiting = match of {
+            Waiting::None => Vec::new(),
+            Waiting::Of(dag_ids) => dag_ids.iter().cloned().collect(),
+            Waiting::All => dag_run_start::waiting_dags(tx).await?,
+        };
         let ids: Vec<&str> = waiting.iter().map(String::as_str).collect();
         let mut dags = facts::find(tx, &ids).await?.dags;
         dags.retain(|dag| !dag.is_paused && !dag.is_stale);
@@ -225,6 +276,7 @@ impl Queues {
             id: run.id,
             dag_id: run.dag_id.clone(),
             run_id: run.run_id.clone(),
+            run_type: run.run_type,
             schedule_delay: is_measured.then(|| now.duration_since(run.run_after)),
         }
     }

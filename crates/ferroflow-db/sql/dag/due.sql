@@ -1,3 +1,4 @@
+-- Those after one that was looked at, by the index of their times.
 -- The flag is what official schedulers go by, and they do not always keep it true: where it is set, the runs are counted.
 SELECT
     dag_id, is_paused, is_stale, has_import_errors, exceeds_max_non_backfill, max_active_runs, timetable_partitioned,
@@ -15,3 +16,6 @@ WHERE next_dagrun_create_after <= ?
                 AND active.run_type <> 'backfill'
         )
     )
+    AND (? OR next_dagrun_create_after > ? OR (next_dagrun_create_after = ? AND dag_id > ?))
+ORDER BY next_dagrun_create_after, dag_id
+LIMIT ?

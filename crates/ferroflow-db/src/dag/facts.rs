@@ -58,12 +58,42 @@ pub struct Found {
     pub unreadable: Vec<(String, Error)>,
 }
 
-/// The DAGs whose next run is due and that may have one, as far as their rows tell.
-pub async fn due(tx: &mut Tx, now: Timestamp) -> Result<Found, Error> {
+/// Where a page of DAGs that are due ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastDue {
+    create_after: Timestamp,
+    dag_id: String,
+}
+
+/// The DAGs whose next run is due and that may have one, as far as their rows tell: so many, by when they are due, after
+/// the page before. Answers also where this one ends, if there may be more.
+pub async fn due(
+    tx: &mut Tx,
+    now: Timestamp,
+    after: Option<&LastDue>,
+    most: usize,
+) -> Result<(Found, Option<LastDue>), Error> {
+    let page = |limit: i64| {
+        let from = after.map_or(now, |last| last.create_after);
+        let dag_id = after.map_or("", |last| last.dag_id.as_str());
+        binds![now, after.is_none(), from, from, dag_id, limit]
+    };
+    let limit = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut rows = tx.fetch_all(sql!("dag/due"), page(limit)).await?;
+    let mut last = if rows.len() < most { None } else { rows.iter().rev().find_map(last_due) };
+    if rows.len() >= most && last.is_none() {
+        // None of a whole page can be read: nobody else may wait for that.
+        rows = tx.fetch_all(sql!("dag/due"), page(i64::MAX)).await?;
+        last = None;
+    }
     let mut found = Found::default();
-    let rows = tx.fetch_all(sql!("dag/due"), binds![now]).await?;
     found.add(tx, &rows)?;
-    Ok(found)
+    Ok((found, last))
+}
+
+fn last_due(row: &Row) -> Option<LastDue> {
+    let create_after = row.get("next_dagrun_create_after").ok()?;
+    Some(LastDue { create_after, dag_id: row.get("dag_id").ok()? })
 }
 
 /// Some DAGs.

@@ -31,6 +31,11 @@ const KEPT: usize = 1024;
 pub enum News {
     /// A run may start: it was made or queued anew, or a backfill goes on.
     Queued,
+    /// The same, where it is known of which DAG.
+    QueuedOf {
+        /// The DAG.
+        dag_id: String,
+    },
     /// Something in a run has changed: a task instance, or the run itself.
     Run {
         /// Its DAG.
@@ -116,18 +121,20 @@ async fn notify(tx: &mut Tx, news: &News) -> Result<(), Error> {
     Ok(())
 }
 
-/// Who tells, what kind of news, and of which run.
+/// Who tells, what kind of news, and of which DAG or run.
 fn payload(from: &str, news: &News) -> String {
     let mut words = vec![from, kind(news)];
-    if let News::Run { dag_id, run_id } = news {
-        words.extend([dag_id.as_str(), run_id.as_str()]);
+    match news {
+        News::QueuedOf { dag_id } => words.push(dag_id),
+        News::Run { dag_id, run_id } => words.extend([dag_id.as_str(), run_id.as_str()]),
+        _ => {}
     }
     serde_json::Value::from(words).to_string()
 }
 
 fn kind(news: &News) -> &'static str {
     match news {
-        News::Queued => "queued",
+        News::Queued | News::QueuedOf { .. } => "queued",
         News::Run { .. } => "run",
         News::Assets => "assets",
         News::Dags => "dags",
@@ -144,7 +151,8 @@ fn read(payload: &str) -> (String, News) {
     let mut words = words.into_iter();
     let from = words.next().unwrap_or_default();
     let news = match (words.next().as_deref(), words.next(), words.next()) {
-        (Some("queued"), _, _) => News::Queued,
+        (Some("queued"), Some(dag_id), _) => News::QueuedOf { dag_id },
+        (Some("queued"), None, _) => News::Queued,
         (Some("run"), Some(dag_id), Some(run_id)) => News::Run { dag_id, run_id },
         (Some("assets"), _, _) => News::Assets,
         (Some("dags"), _, _) => News::Dags,
@@ -163,8 +171,9 @@ mod tests {
     #[test]
     fn what_is_told_is_what_is_heard() {
         let run = News::Run { dag_id: "a \"b\"".to_owned(), run_id: "c, d".to_owned() };
-        let all = [News::Queued, run, News::Assets, News::Dags, News::Slots, News::Schedulers, News::Answers];
-        for news in all {
+        let queued = News::QueuedOf { dag_id: "a \"b\"".to_owned() };
+        let all = [News::Queued, queued, run, News::Assets, News::Dags, News::Slots, News::Schedulers];
+        for news in all.into_iter().chain([News::Answers]) {
             assert_eq!(read(&payload("7f", &news)), ("7f".to_owned(), news));
         }
     }

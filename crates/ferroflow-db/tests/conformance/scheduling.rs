@@ -59,7 +59,7 @@ async fn a_dag_is_due_when_its_time_has_come_and_it_may_have_a_run(server: Serve
             dag::insert(tx, &due_dag("later", NOW + 1.second())).await?;
             dag::insert(tx, &dag::Dag { is_paused: true, ..due_dag("paused", NOW) }).await?;
             dag_run::insert(tx, &a_run("full", "run", NOW), NOW).await?;
-            let due = facts::due(tx, NOW).await?.dags;
+            let due = facts::due(tx, NOW, None, 100).await?.0.dags;
             facts::recount_active(tx, "flagged").await?;
             facts::recount_active(tx, "full").await?;
             let flags = facts::find(tx, &["flagged", "full"]).await?.dags;

@@ -209,7 +209,7 @@ async fn write(
     backfill_making::touch(tx, part.id, now).await?;
     if is_last {
         backfill_making::unpause(tx, part.id, now).await?;
-        news::tell(tx, News::Queued).await?;
+        news::tell(tx, News::QueuedOf { dag_id: work.asked.dag_id.clone() }).await?;
     }
     Ok(Some((made, written)))
 }

@@ -184,7 +184,7 @@ async fn write_first(
     }
     backfill_creation::note_dates(tx, id, 1, &dates).await?;
     if left == 0 {
-        news::tell(tx, News::Queued).await?;
+        news::tell(tx, News::QueuedOf { dag_id: dag_id.clone() }).await?;
     }
     Ok(Some(Begun::Made { made, left, written }))
 }

@@ -223,7 +223,7 @@ impl Parts<'_> {
 async fn create(db: &Db, run: &NewRun, parts: &Parts<'_>, now: Timestamp) -> Result<(), Refusal> {
     let created = db.transact(|tx| {
         async move {
-            news::tell(tx, News::Queued).await?;
+            news::tell(tx, News::QueuedOf { dag_id: run.dag_id.clone() }).await?;
             match parts.write(tx, run, now).await {
                 Err(create_run::Error::Db(error)) => Err(error),
                 other => Ok(other),

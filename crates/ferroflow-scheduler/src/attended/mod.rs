@@ -110,6 +110,12 @@ impl Attended {
         self.dirty.add(key, Cause::Crowd);
     }
 
+    /// The same, and before those that are many.
+    pub(crate) fn attend_soon(&mut self, key: RunKey) {
+        self.runs.entry(key.clone()).or_default();
+        self.dirty.add(key, Cause::Event);
+    }
+
     /// Looks at a run of a DAG that is paused: nothing new of it begins.
     pub(crate) fn attend_held(&mut self, key: RunKey) {
         let entry = self.runs.entry(key.clone()).or_default();
@@ -207,6 +213,12 @@ impl Attended {
     /// The runs that are read, to be looked at and not changed.
     pub(crate) fn read(&self) -> impl Iterator<Item = (&RunKey, &ActiveRun)> {
         self.runs.iter().filter_map(|(key, entry)| Some((key, entry.run.as_deref()?)))
+    }
+
+    /// One of them, by its row.
+    pub(crate) fn read_run(&self, run_id: i64) -> Option<(&RunKey, &ActiveRun)> {
+        let key = self.keys.get(&run_id)?;
+        Some((key, self.runs.get(key)?.run.as_deref()?))
     }
 
     /// Reads the run anew when it is looked at next, which is at once.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use ferroflow_db::asset_trigger::{self, QueuedAsset};
-use ferroflow_db::dag::facts::{self, DagFacts as DagRow};
+use ferroflow_db::dag::facts::{self, DagFacts as DagRow, LastDue};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
 use ferroflow_execution::create_run::{PlannedDeadlines, plan_deadlines};
 use ferroflow_model::asset::AssetCondition;
@@ -13,11 +13,11 @@ use ferroflow_model::runs::create::{self, Verdict};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::RUNS_PER_PASS;
 use super::ask::{Asked, ask, describe, is_undescribed};
 use super::assets::{self, Assets};
 use super::facts::{Seen, Surroundings};
 use super::report::{CreatedRuns, NotCreated};
+use super::{DAGS_PER_PASS, DueRound};
 use crate::run::Definition;
 use crate::{Context, Error};
 
@@ -26,6 +26,8 @@ use crate::{Context, Error};
 pub(super) struct Gathered {
     pub(super) candidates: Vec<Candidate>,
     pub(super) assets: Assets,
+    /// The last that was looked at, if there may be more.
+    pub(super) last: Option<LastDue>,
 }
 
 /// A DAG that gets a run if nothing has changed when it is locked.
@@ -43,14 +45,15 @@ pub(super) struct Candidate {
 pub(super) async fn gather(
     cx: &Context,
     got_partition_run: &BTreeSet<String>,
+    round: &DueRound,
     now: Timestamp,
     report: &mut CreatedRuns,
 ) -> Result<Gathered, Error> {
-    let mut snapshot = Snapshot::read(cx, now).await?;
+    let mut snapshot = Snapshot::read(cx, round, now).await?;
     if describe(cx, &snapshot.undescribed, report).await {
-        snapshot = Snapshot::read(cx, now).await?;
+        snapshot = Snapshot::read(cx, round, now).await?;
     }
-    let Snapshot { mut dags, around, assets, stale_queues, unreadable, .. } = snapshot;
+    let Snapshot { mut dags, around, assets, stale_queues, unreadable, last, .. } = snapshot;
     unqueue_stale(cx, &stale_queues).await?;
     for (dag_id, reason) in unreadable {
         report.refuse(&dag_id, reason);
@@ -73,7 +76,6 @@ pub(super) async fn gather(
             continue;
         }
         match decision.verdict {
-            Verdict::Create(_) if turns.len() >= RUNS_PER_PASS => report.is_more_due = true,
             Verdict::Create(_) => turns.push((decision.dag_id.to_owned(), false)),
             Verdict::AdvanceOnly => turns.push((decision.dag_id.to_owned(), true)),
             Verdict::Postponed => report.is_more_due = true,
@@ -91,7 +93,7 @@ pub(super) async fn gather(
     let in_turn: Vec<(Seen, bool)> =
         turns.into_iter().filter_map(|(id, advances)| Some((by_id.remove(&id)?, advances))).collect();
     let candidates = prepare(cx, in_turn, &around).await?;
-    Ok(Gathered { candidates, assets })
+    Ok(Gathered { candidates, assets, last })
 }
 
 /// Why Python will say nothing about a DAG for a moment. Of a run that assets ask for, its timetable has nothing to say.
@@ -114,16 +116,19 @@ struct Snapshot {
     unreadable: Vec<(String, NotCreated)>,
     /// DAGs for which assets wait, and of which only Python knows for which they wait.
     undescribed: Vec<Arc<Definition>>,
+    last: Option<LastDue>,
 }
 
 impl Snapshot {
-    async fn read(cx: &Context, now: Timestamp) -> Result<Self, Error> {
-        cx.db.read(|tx| async move { Error::split(Self::load(tx, cx, now).await) }.scope_boxed()).await?
+    async fn read(cx: &Context, round: &DueRound, now: Timestamp) -> Result<Self, Error> {
+        let read =
+            cx.db.read(|tx| async move { Error::split(Self::load(tx, cx, round, now).await) }.scope_boxed());
+        read.await?
     }
 
-    async fn load(tx: &mut Tx, cx: &Context, now: Timestamp) -> Result<Self, Error> {
+    async fn load(tx: &mut Tx, cx: &Context, round: &DueRound, now: Timestamp) -> Result<Self, Error> {
         let queued = asset_trigger::queued(tx).await?;
-        let due = facts::due(tx, now).await?;
+        let (due, last) = facts::due(tx, now, round.last.as_ref(), DAGS_PER_PASS).await?;
         let known: HashSet<&str> = due.dags.iter().map(|dag| dag.dag_id.as_str()).collect();
         let others: BTreeSet<&str> =
             queued.iter().map(|row| row.dag_id.as_str()).filter(|id| !known.contains(id)).collect();
@@ -155,7 +160,7 @@ impl Snapshot {
         }
         let mut around = Surroundings::load(tx, &dags).await?;
         around.load_turns(tx, &dags, now).await?;
-        Ok(Self { dags, around, assets, stale_queues, unreadable, undescribed })
+        Ok(Self { dags, around, assets, stale_queues, unreadable, undescribed, last })
     }
 }
 

@@ -22,6 +22,7 @@ mod shaping;
 
 use std::collections::BTreeSet;
 
+use ferroflow_db::dag::facts::LastDue;
 use ferroflow_db::{ScopedFutureExt as _, dag};
 use ferroflow_execution::RunMaking;
 use jiff::Timestamp;
@@ -37,12 +38,48 @@ const RUNS_PER_TRANSACTION: usize = 100;
 /// A transaction that has so many task instances takes no further run.
 const INSTANCES_PER_TRANSACTION: usize = 5_000;
 
-/// So many runs are made in one pass. The next one can follow at once; in between, others have their turn.
-const RUNS_PER_PASS: usize = 1_000;
+/// So many DAGs that are due are looked at in one pass. The next one can follow at once; in between, others may have their
+/// turn.
+const DAGS_PER_PASS: usize = 100;
+
+/// How far one has come with the DAGs that are due, in the order of their times: none is looked at again before all were,
+/// so those that get no run keep nobody else from theirs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DueRound {
+    /// The last that was looked at, if there may be more.
+    last: Option<LastDue>,
+}
+
+impl DueRound {
+    /// Whether there may be more.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// The clock was set back: what was due then may not be now.
+    pub(crate) fn begin_anew(&mut self) {
+        self.last = None;
+    }
+}
 
 /// Makes the runs that are due: of partitions of assets, of schedules and of assets. None if `[scheduler]
 /// use_job_schedule` is off.
 pub async fn create_runs(cx: &Context, now: Timestamp) -> Result<CreatedRuns, Error> {
+    let (mut report, mut round) = (CreatedRuns::default(), DueRound::default());
+    loop {
+        report.add(create_some(cx, &mut round, now).await?);
+        if !round.is_under_way() {
+            return Ok(report);
+        }
+    }
+}
+
+/// The same for some of the DAGs, in one pass.
+pub(crate) async fn create_some(
+    cx: &Context,
+    round: &mut DueRound,
+    now: Timestamp,
+) -> Result<CreatedRuns, Error> {
     let mut report = CreatedRuns::default();
     if !cx.settings.scheduler.use_job_schedule {
         return Ok(report);
@@ -50,8 +87,9 @@ pub async fn create_runs(cx: &Context, now: Timestamp) -> Result<CreatedRuns, Er
     // Each is large, and whoever awaits both would be larger than a stack likes.
     Box::pin(partitions::create(cx, now, &mut report)).await?;
     let got_run: BTreeSet<String> = report.created.iter().map(|run| run.dag_id.clone()).collect();
-    let gathered = Box::pin(candidates::gather(cx, &got_run, now, &mut report)).await?;
+    let gathered = Box::pin(candidates::gather(cx, &got_run, round, now, &mut report)).await?;
     batch::create(cx, &gathered, now, &mut report).await?;
+    round.last = gathered.last;
     for run in &report.created {
         cx.driver.questions.used(&run.dag_id, run.partition_key.as_deref());
     }

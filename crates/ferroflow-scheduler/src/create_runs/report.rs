@@ -127,7 +127,7 @@ impl CreatedRuns {
     }
 
     /// Takes over what a part of the pass did.
-    pub(super) fn add(&mut self, part: Self) {
+    pub(crate) fn add(&mut self, part: Self) {
         self.created.extend(part.created);
         self.advanced.extend(part.advanced);
         self.outdated_partitions.extend(part.outdated_partitions);

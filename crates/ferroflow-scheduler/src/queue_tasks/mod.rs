@@ -37,6 +37,10 @@ use section::{Asked, Pass};
 
 pub use report::{LeftOut, QueuedTask, QueuedTasks, Swept, WhyLeftOut};
 
+/// So many are queued in one pass, if `[scheduler] max_tis_per_query` does not say more: a pass costs what is at work,
+/// however few it queues.
+const TASKS_PER_PASS: usize = 500;
+
 /// Of how many new ones the rows are read while other schedulers wait. More are read before.
 const READ_IN_SECTION: usize = 256;
 
@@ -186,6 +190,6 @@ fn no_free_slot(executors: &[ExecutorSlots]) -> Option<Refusal> {
 fn budget(max_tis_per_query: u32) -> usize {
     match max_tis_per_query {
         0 => usize::MAX,
-        most => usize::try_from(most).unwrap_or(usize::MAX),
+        most => usize::try_from(most).unwrap_or(usize::MAX).max(TASKS_PER_PASS),
     }
 }

@@ -12,6 +12,7 @@ use crate::place::{Place, Plan, at, create_all, daily, start_all};
 
 on_every_database!(
     max_dagruns_to_create_per_loop_holds_nobody_back,
+    dags_that_get_no_run_keep_nobody_from_theirs,
     max_dagruns_per_loop_to_schedule_holds_nobody_back,
     without_use_row_level_locking_one_scheduler_does_all,
 );
@@ -21,6 +22,22 @@ async fn max_dagruns_to_create_per_loop_holds_nobody_back(server: Server) {
     let place = Place::new(server, &plans(130)).await;
     let cx = place.scheduler_with(&[("AIRFLOW__SCHEDULER__MAX_DAGRUNS_TO_CREATE_PER_LOOP", "1")]).await;
     assert_eq!(create_runs(&cx, at("2024-01-02")).await.unwrap().created.len(), 130);
+}
+
+/// Those that get no run are looked at once in each round.
+async fn dags_that_get_no_run_keep_nobody_from_theirs(server: Server) {
+    let mut plans = plans(230);
+    // Due before the others, and full, which the flag does not tell.
+    for plan in plans.iter_mut().take(120) {
+        plan.row.max_active_runs = Some(0);
+    }
+    let place = Place::new(server, &plans).await;
+    place.database.execute("UPDATE dag SET exceeds_max_non_backfill = FALSE").await;
+    let cx = place.scheduler().await;
+    let report = create_runs(&cx, at("2024-01-02")).await.unwrap();
+    let made: Vec<&str> = report.created.iter().map(|run| run.dag_id.as_str()).collect();
+    assert_eq!((made.len(), made[0]), (110, "dag_120"));
+    assert_eq!(report.refused.len(), 120);
 }
 
 async fn max_dagruns_per_loop_to_schedule_holds_nobody_back(server: Server) {

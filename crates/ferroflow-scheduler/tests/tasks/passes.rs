@@ -302,18 +302,18 @@ async fn an_executor_that_wants_names_is_given_some(server: Server) {
 
 async fn more_than_fits_into_a_section_is_read_before(server: Server) {
     let place = Place::new(server).await;
-    place.dag("dag", |dag| dag.max_active_tasks = 1000).await;
+    place.dag("dag", |dag| dag.max_active_tasks = 2000).await;
     place.run_with("dag", "run", 1, |run| run.run_type = RunType::Backfill).await;
-    let many: Vec<Sketched> = (0..300).map(|index| Sketched::new("dag", "run", "task").at(index)).collect();
+    let many: Vec<Sketched> = (0..1300).map(|index| Sketched::new("dag", "run", "task").at(index)).collect();
     let added = place.add(&many).await;
-    let settings = [("AIRFLOW__CORE__PARALLELISM", "1000"), ("AIRFLOW__SCHEDULER__MAX_TIS_PER_QUERY", "50")];
+    let settings = [("AIRFLOW__CORE__PARALLELISM", "2000"), ("AIRFLOW__SCHEDULER__MAX_TIS_PER_QUERY", "50")];
     let cx = place.scheduler_with(7, &settings).await;
-    place.execute("UPDATE slot_pool SET slots = 120 WHERE pool = 'default_pool'").await;
+    place.execute("UPDATE slot_pool SET slots = 1120 WHERE pool = 'default_pool'").await;
     let mut queue = TaskQueue::default();
     queue.add(added);
-    let passes = queue_all(&mut queue, &cx, &local(1000)).await;
+    let passes = queue_all(&mut queue, &cx, &local(2000)).await;
     let sizes: Vec<usize> = passes.iter().map(|pass| pass.queued.len()).collect();
-    assert_eq!(sizes, [50, 50, 20]);
+    assert_eq!(sizes, [500, 500, 120]);
     assert_eq!(queue.len(), 180);
     assert_eq!(passes[2].closed_pools[0].waiting, 180);
 }

@@ -1,0 +1,32 @@
+//! How long a step goes on with what is many, before others have their turn.
+
+use std::time::Duration;
+
+use ferroflow_db::news;
+use ferroflow_telemetry::clock::Stopwatch;
+
+/// So long a step goes on with more of the same.
+const LONGEST: Duration = Duration::from_millis(250);
+
+/// The time of one step. It always does one part; whether another one follows is asked here.
+pub(crate) struct Slice<'a> {
+    watch: Stopwatch,
+    news: Option<&'a news::Receiver>,
+}
+
+impl<'a> Slice<'a> {
+    /// Until its time is over, or somebody has told something that the cycle should look at.
+    pub(crate) fn new(news: &'a news::Receiver) -> Self {
+        Self { watch: Stopwatch::start(), news: Some(news) }
+    }
+
+    /// However long it takes.
+    pub(crate) fn endless() -> Self {
+        Self { watch: Stopwatch::start(), news: None }
+    }
+
+    /// Whether others have their turn now.
+    pub(crate) fn is_over(&self) -> bool {
+        self.news.is_some_and(|news| !news.is_empty() || self.watch.elapsed() >= LONGEST)
+    }
+}
