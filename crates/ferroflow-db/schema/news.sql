@@ -10,6 +10,13 @@ BEGIN
 END
 $$;
 
+CREATE OR REPLACE FUNCTION ferroflow_news.tell_dag() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('ferroflow', json_build_array('', TG_ARGV[0], NEW.dag_id)::text);
+    RETURN NULL;
+END
+$$;
+
 CREATE OR REPLACE FUNCTION ferroflow_news.tell_run() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_notify('ferroflow', json_build_array('', 'run', NEW.dag_id, NEW.run_id)::text);
@@ -27,14 +34,14 @@ WHEN (
 
 CREATE TRIGGER ferroflow_new AFTER INSERT ON dag_run FOR EACH ROW
 WHEN (NEW.state = 'queued' AND current_setting('application_name') <> 'ferroflow')
-EXECUTE FUNCTION ferroflow_news.tell('queued');
+EXECUTE FUNCTION ferroflow_news.tell_dag('queued');
 
 CREATE TRIGGER ferroflow_queued AFTER UPDATE OF state ON dag_run FOR EACH ROW
 WHEN (
     OLD.state IS DISTINCT FROM NEW.state
     AND NEW.state = 'queued'
     AND current_setting('application_name') <> 'ferroflow'
-) EXECUTE FUNCTION ferroflow_news.tell('queued');
+) EXECUTE FUNCTION ferroflow_news.tell_dag('queued');
 
 CREATE TRIGGER ferroflow_state AFTER UPDATE OF state ON dag_run FOR EACH ROW
 WHEN (

@@ -1,7 +1,5 @@
 //! One cycle: the steps, in order, each only if something asks for it.
 
-use std::time::Duration;
-
 use ferroflow_db::BadRow;
 use ferroflow_execution::tell_unreadable;
 use ferroflow_executor::Executor;
@@ -24,6 +22,7 @@ use crate::queue_tasks::QueuedTasks;
 use crate::scheduler::Scheduler;
 use crate::slice::Slice;
 use crate::start_runs::{StartedRuns, Waiting, start_some};
+use crate::wants::{Wants, pause_for};
 use crate::{Error, attended::RunKey};
 
 /// How often the critical section is passed through in one cycle.
@@ -31,10 +30,6 @@ const MOST_PASSES: usize = 4;
 
 /// So many rows that others hold are waited for in one harvest, of what was just told and of what was kept.
 pub(crate) const MOST_HELD: usize = 2;
-
-/// With ten thousand runs there are two seconds between two looks, and no more than ten however many there are.
-const PAUSE_FOR_EACH_RUN: Duration = Duration::from_micros(100);
-const LONGEST_PAUSE_FOR_RUNS: Duration = Duration::from_secs(9);
 
 /// A part of a cycle. Each leaves the database as others may find it, and the scheduler may end after any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,31 +75,6 @@ impl CycleReport {
     /// Whether anything was queued.
     pub(crate) fn has_queued(&self) -> bool {
         self.passes.iter().any(|pass| !pass.queued.is_empty())
-    }
-}
-
-/// What is asked for besides what follows from events.
-#[derive(Clone, Debug)]
-pub(crate) struct Wants {
-    /// Whether runs may be due.
-    pub(crate) create: bool,
-    /// Of which DAGs runs may start.
-    pub(crate) start: Waiting,
-    /// When the next run is due.
-    pub(crate) create_at: Option<Timestamp>,
-    /// When to look around.
-    pub(crate) look_at: Timestamp,
-}
-
-impl Wants {
-    /// Everything, at once.
-    pub(crate) fn at_first() -> Self {
-        Self { create: true, start: Waiting::All, create_at: None, look_at: Timestamp::MIN }
-    }
-
-    /// When something is asked for although nothing happens.
-    pub(crate) fn next(&self) -> Timestamp {
-        self.create_at.map_or(self.look_at, |at| at.min(self.look_at))
     }
 }
 
@@ -169,8 +139,13 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 Step::StartRuns
             }
             Step::StartRuns => {
+                if !self.wants.start_soon.is_empty() {
+                    let started = self.start_soon(now).await;
+                    report.started = unless_held(started, "runs are started")?;
+                }
                 if !self.wants.start.is_none() {
-                    report.started = unless_held(self.start_runs(now).await, "runs are started")?;
+                    let started = unless_held(self.start_runs(now).await, "runs are started")?;
+                    report.started.add(started);
                 }
                 Step::ExamineRuns
             }
@@ -307,7 +282,23 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         if !started.is_more_due {
             self.wants.start = Waiting::None;
         }
-        self.tell_started(&started);
+        self.take_in_started(&started);
+        Ok(started)
+    }
+
+    /// The same where somebody waits for it.
+    async fn start_soon(&mut self, now: Timestamp) -> Result<StartedRuns, Error> {
+        let soon = Waiting::Of(self.wants.start_soon.clone());
+        let started = start_some(&self.cx, &soon, &Slice::endless(), now).await?;
+        if !started.is_more_due {
+            self.wants.start_soon.clear();
+        }
+        self.take_in_started(&started);
+        Ok(started)
+    }
+
+    fn take_in_started(&mut self, started: &StartedRuns) {
+        self.tell_started(started);
         for run in &started.started {
             let key = RunKey { dag_id: run.dag_id.clone(), run_id: run.run_id.clone() };
             match run.run_type {
@@ -316,7 +307,6 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 _ => self.attended.attend_soon(key),
             }
         }
-        Ok(started)
     }
 
     async fn examine_runs(&mut self, now: Timestamp) -> ExaminedRuns {
@@ -328,7 +318,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         if !examined.ended.is_empty() {
             // There is room for others.
             self.wants.create = true;
-            self.wants.start.add(examined.ended.iter().map(|(key, _)| key.dag_id.clone()));
+            self.wants.start_soon.extend(examined.ended.iter().map(|(key, _)| key.dag_id.clone()));
         }
         examined
     }
@@ -354,12 +344,6 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         report.dispatched.push(dispatched);
         Ok(pass.is_worth_repeating && !pass.is_busy && report.passes.len() < MOST_PASSES)
     }
-}
-
-/// By how much longer a look waits because of how many runs are looked after: it costs more then, and most of what happens
-/// in them is told.
-fn pause_for(runs: usize) -> Duration {
-    PAUSE_FOR_EACH_RUN.saturating_mul(u32::try_from(runs).unwrap_or(u32::MAX)).min(LONGEST_PAUSE_FOR_RUNS)
 }
 
 /// What needs a row that others hold is done later; nothing else waits for it.

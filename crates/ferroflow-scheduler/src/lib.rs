@@ -35,6 +35,7 @@ mod slice;
 pub mod standing;
 pub mod start_runs;
 mod told;
+mod wants;
 pub mod why;
 mod workload;
 

@@ -47,7 +47,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     fn hear(&mut self, news: News) {
         match news {
             News::Queued => self.wants.start = Waiting::All,
-            News::QueuedOf { dag_id } => self.wants.start.add([dag_id]),
+            News::QueuedOf { dag_id } => _ = self.wants.start_soon.insert(dag_id),
             News::Assets => self.wants.create = true,
             News::Run { dag_id, run_id } => {
                 let key = RunKey { dag_id, run_id };

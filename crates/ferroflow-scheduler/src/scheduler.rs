@@ -21,13 +21,13 @@ use tokio_util::sync::CancellationToken;
 use crate::attended::{Attended, RunKey};
 use crate::chores::{self, Chore, Chores};
 use crate::create_runs::DueRound;
-use crate::cycle::Wants;
 use crate::executors::{Executors, Heard};
 use crate::kept_events::KeptEvents;
 use crate::look_around::Surroundings;
 use crate::metrics::Told;
 use crate::queue_tasks::TaskQueue;
 use crate::standing::Standing;
+use crate::wants::Wants;
 use crate::{Answered, Context, LogPaths, job};
 
 /// After a failed cycle the next one waits so long, and twice as long every time.
@@ -252,8 +252,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     /// How long nothing is to be done unless something happens.
     pub fn pause(&self, now: Timestamp) -> Duration {
-        let is_asked = self.wants.create || !self.wants.start.is_none() || !self.talked_of.is_empty();
-        if is_asked || self.attended.is_dirty(now) {
+        if self.wants.is_any() || !self.talked_of.is_empty() || self.attended.is_dirty(now) {
             return Duration::ZERO;
         }
         let due =

@@ -124,8 +124,7 @@ pub(crate) async fn start_some(
         left -= batch.len();
         let part =
             cx.db.transact(|tx| async move { start_batch(tx, batch, now).await }.scope_boxed()).await?;
-        report.started.extend(part.started);
-        report.refused.extend(part.refused);
+        report.add(part);
         if slice.is_over() {
             break;
         }
@@ -318,6 +317,12 @@ async fn full_dags(tx: &mut Tx, dags: &[DagRow]) -> Result<BTreeSet<String>, DbE
 }
 
 impl StartedRuns {
+    pub(crate) fn add(&mut self, part: Self) {
+        self.started.extend(part.started);
+        self.refused.extend(part.refused);
+        self.is_more_due |= part.is_more_due;
+    }
+
     fn refuse(&mut self, run: &StartableRun, reason: NotStarted) {
         let (dag_id, run_id) = (run.dag_id.clone(), run.run_id.clone());
         self.refused.push(NotStartedRun { dag_id, run_id, reason });

@@ -55,7 +55,8 @@ pub async fn install(tx: &mut Tx) -> Result<(), Error> {
 pub async fn remove(tx: &mut Tx) -> Result<(), Error> {
     drop_ours(tx).await?;
     if installed(tx).await?.is_empty() {
-        change(tx, "DROP FUNCTION IF EXISTS ferroflow_news.tell(), ferroflow_news.tell_run()").await?;
+        let functions = "ferroflow_news.tell(), ferroflow_news.tell_dag(), ferroflow_news.tell_run()";
+        change(tx, &format!("DROP FUNCTION IF EXISTS {functions}")).await?;
         change(tx, "DROP SCHEMA IF EXISTS ferroflow_news").await?;
     }
     Ok(())
