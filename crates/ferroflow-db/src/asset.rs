@@ -42,9 +42,7 @@ pub async fn find_by_names(tx: &mut Tx, names: &[&str]) -> Result<Vec<StoredAsse
     for names in names.chunks(BATCH) {
         let list: Bind = names.iter().copied().collect();
         let rows = tx.fetch_all(sql!("asset/find_by_names"), vec![list]).await?;
-        for row in &rows {
-            found.push(asset(row)?);
-        }
+        found.extend(tx.readable(&rows, |row| asset(tx, row))?);
     }
     Ok(found)
 }
@@ -88,9 +86,7 @@ pub async fn watchable(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
     let mut found = Vec::new();
     for ids in ids.chunks(BATCH) {
         let rows = tx.fetch_all(sql!("asset/watchable"), vec![ids.iter().copied().collect()]).await?;
-        for row in &rows {
-            found.push(row.get("id")?);
-        }
+        found.extend(tx.readable(&rows, |row| row.get::<i64>("id"))?);
     }
     Ok(found)
 }
@@ -113,13 +109,14 @@ fn found_asset(row: &Row) -> Result<(i64, FoundAsset), Error> {
     Ok((row.get("id")?, asset))
 }
 
-fn asset(row: &Row) -> Result<StoredAsset, Error> {
+/// A group or an extra that cannot be read is none, and is replaced.
+fn asset(tx: &Tx, row: &Row) -> Result<StoredAsset, Error> {
     Ok(StoredAsset {
         id: row.get("id")?,
         name: row.get("name")?,
         uri: row.get("uri")?,
-        group: row.get("group")?,
-        extra: row.get("extra")?,
+        group: tx.or_note(row.get("group"))?.unwrap_or_default(),
+        extra: tx.or_note(row.get("extra"))?.unwrap_or_else(Json::null),
         is_claimed: row.get("is_claimed")?,
         is_watched: row.get("is_watched")?,
     })

@@ -15,9 +15,11 @@ pub async fn find_by_names(tx: &mut Tx, names: &[&str]) -> Result<Vec<StoredAlia
     for names in names.chunks(BATCH) {
         let list: Bind = names.iter().copied().collect();
         let rows = tx.fetch_all(sql!("asset_alias/find_by_names"), vec![list]).await?;
-        for row in &rows {
-            found.push(StoredAlias { id: row.get("id")?, name: row.get("name")?, group: row.get("group")? });
-        }
+        found.extend(tx.readable(&rows, |row| {
+            // A group that cannot be read is none, and is replaced.
+            let group = tx.or_note(row.get("group"))?.unwrap_or_default();
+            Ok(StoredAlias { id: row.get("id")?, name: row.get("name")?, group })
+        })?);
     }
     Ok(found)
 }

@@ -42,13 +42,10 @@ pub async fn waiting(tx: &mut Tx) -> Result<Vec<(FoundAsset, String, BTreeSet<St
     let rows = tx.fetch_all(sql!("asset/referenced_inactive"), Vec::new()).await?;
     let mut found = Vec::with_capacity(rows.len());
     for rows in rows.chunks(BATCH) {
-        let ids: Bind =
-            rows.iter().map(|row| row.get::<i64>("id")).collect::<Result<Vec<_>, _>>()?.into_iter().collect();
+        let ids: Bind = tx.readable(rows, |row| row.get::<i64>("id"))?.into_iter().collect();
         let references = tx.fetch_all(sql!("asset_reference/dags_of_assets"), vec![ids; 3]).await?;
-        let references = references
-            .iter()
-            .map(|row| Ok((row.get::<i64>("asset_id")?, row.get::<String>("dag_id")?)))
-            .collect::<Result<Vec<_>, Error>>()?;
+        let references =
+            tx.readable(&references, |row| Ok((row.get::<i64>("asset_id")?, row.get::<String>("dag_id")?)))?;
         for row in rows {
             let Some((asset, group)) =
                 tx.or_note(asset(row).and_then(|asset| Ok((asset, row.get("group")?))))?
@@ -69,9 +66,8 @@ pub async fn claims(tx: &mut Tx, keys: &[AssetKey<'_>]) -> Result<Vec<(String, S
     for keys in keys.chunks(BATCH) {
         let names: Bind = keys.iter().map(|(name, _)| *name).collect();
         let uris: Bind = keys.iter().map(|(_, uri)| *uri).collect();
-        for row in &tx.fetch_all(sql!("asset_active/claims"), vec![names, uris]).await? {
-            found.push((row.get("name")?, row.get("uri")?));
-        }
+        let rows = tx.fetch_all(sql!("asset_active/claims"), vec![names, uris]).await?;
+        found.extend(tx.readable(&rows, |row| Ok((row.get("name")?, row.get("uri")?)))?);
     }
     Ok(found)
 }

@@ -32,7 +32,8 @@ pub async fn find_by_dags(tx: &mut Tx, dag_ids: &[&str]) -> Result<StoredReferen
         let list: Bind = dag_ids.iter().copied().collect();
         let rows = tx.fetch_all(sql!("asset_reference/find_by_dags"), vec![list; 7]).await?;
         for row in &rows {
-            add(&mut found, row)?;
+            // What is left out is written anew, unless it is there.
+            tx.or_note(add(&mut found, row))?;
         }
     }
     Ok(found)
@@ -130,7 +131,7 @@ pub async fn delete(tx: &mut Tx, reference: &Reference) -> Result<(), Error> {
 /// than a processor that stores a file.
 pub async fn delete_of_stale_dags(tx: &mut Tx) -> Result<u64, Error> {
     let rows = tx.fetch_all(sql!("asset_reference/stale_dags"), Vec::new()).await?;
-    let dag_ids: Vec<String> = rows.iter().map(|row| row.get("dag_id")).collect::<Result<_, _>>()?;
+    let dag_ids: Vec<String> = tx.readable(&rows, |row| row.get("dag_id"))?;
     let mut deleted = 0;
     for dag_ids in dag_ids.chunks(BATCH) {
         let list: Bind = dag_ids.iter().map(String::as_str).collect();

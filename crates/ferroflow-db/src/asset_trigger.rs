@@ -38,10 +38,8 @@ pub async fn queued(tx: &mut Tx) -> Result<Vec<QueuedAsset>, Error> {
 pub async fn lock_queued(tx: &mut Tx, dag_ids: &[&str]) -> Result<Vec<QueuedAsset>, Error> {
     let list = dag_ids.iter().copied().collect();
     let rows = tx.fetch_all(sql!("asset_dag_run_queue/lock_free"), vec![list]).await?;
-    let locked = rows
-        .iter()
-        .map(|row| Ok((row.get("asset_id")?, row.get("target_dag_id")?)))
-        .collect::<Result<Vec<(i64, String)>, Error>>()?;
+    let locked: Vec<(i64, String)> =
+        tx.readable(&rows, |row| Ok((row.get("asset_id")?, row.get("target_dag_id")?)))?;
     if locked.is_empty() {
         return Ok(Vec::new());
     }

@@ -20,13 +20,14 @@ pub async fn find_by_assets(
     for ids in asset_ids.chunks(BATCH) {
         let rows =
             tx.fetch_all(sql!("asset_watcher/find_by_assets"), vec![ids.iter().copied().collect()]).await?;
-        for row in &rows {
-            found.push(StoredWatcher {
+        found.extend(tx.readable(&rows, |row| {
+            Ok(StoredWatcher {
                 asset_id: row.get("asset_id")?,
                 trigger_id: row.get("trigger_id")?,
-                trigger: event_trigger(row, fernet)?,
-            });
-        }
+                // One that cannot be read is nobody's, and is replaced.
+                trigger: tx.or_note(event_trigger(row, fernet))?.flatten(),
+            })
+        })?);
     }
     Ok(found)
 }
@@ -46,8 +47,9 @@ pub async fn delete(tx: &mut Tx, asset_id: i64, trigger_id: i64) -> Result<(), E
 /// Ends the watch over assets that no DAG waits for any longer, and says how many rows that were.
 pub async fn delete_of_unscheduled_assets(tx: &mut Tx) -> Result<u64, Error> {
     let rows = tx.fetch_all(sql!("asset_watcher/find_unscheduled"), Vec::new()).await?;
-    for row in &rows {
-        delete(tx, row.get("asset_id")?, row.get("trigger_id")?).await?;
+    let found = tx.readable(&rows, |row| Ok((row.get("asset_id")?, row.get("trigger_id")?)))?;
+    for (asset_id, trigger_id) in &found {
+        delete(tx, *asset_id, *trigger_id).await?;
     }
-    Ok(rows.len() as u64)
+    Ok(found.len() as u64)
 }

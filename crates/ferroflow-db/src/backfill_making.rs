@@ -62,7 +62,7 @@ pub async fn request(tx: &mut Tx, id: i64) -> Result<Option<Request>, Error> {
 /// Backfills that are not made completely, and whose makers were not heard of since: the row and the DAG of each.
 pub async fn abandoned(tx: &mut Tx, since: Timestamp) -> Result<Vec<(i64, String)>, Error> {
     let rows = tx.fetch_all(sql!("backfill/abandoned"), binds![since]).await?;
-    rows.iter().map(|row| Ok((row.get("id")?, row.get("dag_id")?))).collect()
+    tx.readable(&rows, |row| Ok((row.get("id")?, row.get("dag_id")?)))
 }
 
 /// Becomes the maker of a backfill whose maker was not heard of since. False if somebody else has, or if it is over.

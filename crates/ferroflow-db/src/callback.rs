@@ -124,7 +124,8 @@ async fn hold_rows(
     rows.retain(|row| is_wanted(&readable(row)));
     let mut held = Vec::with_capacity(rows.len());
     for row in &rows {
-        let (id, bundle): (Uuid, String) = (row.get("id")?, row.get("bundle_name")?);
+        let known = row.get("id").and_then(|id| Ok((id, row.get("bundle_name")?)));
+        let Some((id, bundle)): Option<(Uuid, String)> = tx.or_note(known)? else { continue };
         let holder: String = format!("{HOLDER}{job_id}:{bundle}").chars().take(250).collect();
         let running = CallbackState::Running.as_str();
         let binds = binds![holder.as_str(), running, id, bundle.as_str()];

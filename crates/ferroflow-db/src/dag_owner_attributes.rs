@@ -20,11 +20,11 @@ pub struct OwnerLink {
 pub async fn of_dags(tx: &mut Tx, dag_ids: &[String]) -> Result<Vec<OwnerLink>, Error> {
     let ids = vec![dag_ids.iter().map(String::as_str).collect()];
     let rows = tx.fetch_all(sql!("dag_owner_attributes/of_dags"), ids).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(OwnerLink { dag_id: row.get("dag_id")?, owner: row.get("owner")?, link: row.get("link")? })
-        })
-        .collect()
+    tx.readable(&rows, |row| {
+        // A link that cannot be read is none, and is replaced.
+        let link = tx.or_note(row.get("link"))?.unwrap_or_default();
+        Ok(OwnerLink { dag_id: row.get("dag_id")?, owner: row.get("owner")?, link })
+    })
 }
 
 /// Adds a link.

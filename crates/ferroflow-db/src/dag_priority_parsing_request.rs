@@ -33,15 +33,15 @@ pub async fn take(tx: &mut Tx, bundles: &[String]) -> Result<Vec<ParsingRequest>
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    let ids = rows.iter().map(|row| row.get("id")).collect::<Result<Vec<String>, _>>()?;
-    let ids: Bind = ids.into_iter().collect();
+    // One for a file that cannot be read goes, too: nobody could ever parse it.
+    let ids: Bind = tx.readable(&rows, |row| row.get::<String>("id"))?.into_iter().collect();
     tx.execute(sql!("dag_priority_parsing_request/delete"), binds![ids]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(ParsingRequest {
-                bundle_name: row.get("bundle_name")?,
-                relative_fileloc: row.get("relative_fileloc")?,
-            })
+    tx.readable(&rows, |row| {
+        // One that could not be taken off the table would be found again and again.
+        row.get::<String>("id")?;
+        Ok(ParsingRequest {
+            bundle_name: row.get("bundle_name")?,
+            relative_fileloc: row.get("relative_fileloc")?,
         })
-        .collect()
+    })
 }

@@ -1,5 +1,7 @@
 //! Queued `dag_run`s that may start.
 
+use std::collections::BTreeMap;
+
 use ferroflow_model::state::{RunType, TriggeredBy};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -57,23 +59,24 @@ pub async fn waiting_dags(tx: &mut Tx) -> Result<Vec<String>, Error> {
     tx.readable(&rows, |row| row.get("dag_id"))
 }
 
-/// What runs of some DAGs.
+/// What runs of some DAGs. Whatever stands in the other columns, they run, and take places: those of a backfill that
+/// cannot be read among the runs without one.
 pub async fn running(tx: &mut Tx, dag_ids: &[&str]) -> Result<Vec<RunningRuns>, Error> {
-    let mut found = Vec::new();
+    let mut found: BTreeMap<(String, Option<i32>), RunningRuns> = BTreeMap::new();
     for ids in dag_ids.chunks(BATCH) {
         let list = ids.iter().copied().collect();
         for row in &tx.fetch_all(sql!("dag_run/running_by_queue"), vec![list]).await? {
-            let runs: i64 = row.get("runs")?;
-            found.push(RunningRuns {
-                dag_id: row.get("dag_id")?,
-                backfill_id: row.optional("backfill_id")?,
-                count: u32::try_from(runs).unwrap_or(u32::MAX),
-                // Whatever it is, they run, and take their places.
-                last_started: tx.or_note(row.optional("last_started"))?.flatten(),
-            });
+            let Some(dag_id) = tx.or_note(row.get::<String>("dag_id"))? else { continue };
+            let backfill_id = tx.or_note(row.optional("backfill_id"))?.flatten();
+            let count = u32::try_from(row.get::<i64>("runs")?).unwrap_or(u32::MAX);
+            let last_started = tx.or_note(row.optional("last_started"))?.flatten();
+            let none = RunningRuns { dag_id, backfill_id, count: 0, last_started: None };
+            let runs = found.entry((none.dag_id.clone(), backfill_id)).or_insert(none);
+            runs.count = runs.count.saturating_add(count);
+            runs.last_started = runs.last_started.max(last_started);
         }
     }
-    Ok(found)
+    Ok(found.into_values().collect())
 }
 
 /// The queued runs of some DAGs that are first in their queues: those of each backfill, and the others. Of a queue at

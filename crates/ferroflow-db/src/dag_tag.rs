@@ -9,7 +9,7 @@ use crate::tx::Tx;
 pub async fn of_dags(tx: &mut Tx, dag_ids: &[String]) -> Result<Vec<(String, String)>, Error> {
     let rows =
         tx.fetch_all(sql!("dag_tag/of_dags"), vec![dag_ids.iter().map(String::as_str).collect()]).await?;
-    rows.iter().map(|row| Ok((row.get("dag_id")?, row.get("name")?))).collect()
+    tx.readable(&rows, |row| Ok((row.get("dag_id")?, row.get("name")?)))
 }
 
 /// Adds a tag.

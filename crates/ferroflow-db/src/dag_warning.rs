@@ -22,15 +22,11 @@ pub struct DagWarning {
 pub async fn of_dags(tx: &mut Tx, dag_ids: &[String]) -> Result<Vec<DagWarning>, Error> {
     let ids = vec![dag_ids.iter().map(String::as_str).collect()];
     let rows = tx.fetch_all(sql!("dag_warning/of_dags"), ids).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(DagWarning {
-                dag_id: row.get("dag_id")?,
-                warning_type: row.get("warning_type")?,
-                message: row.get("message")?,
-            })
-        })
-        .collect()
+    tx.readable(&rows, |row| {
+        // A message that cannot be read is none, and is replaced.
+        let message = tx.or_note(row.get("message"))?.unwrap_or_default();
+        Ok(DagWarning { dag_id: row.get("dag_id")?, warning_type: row.get("warning_type")?, message })
+    })
 }
 
 /// Adds a warning.

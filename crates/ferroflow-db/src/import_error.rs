@@ -82,7 +82,7 @@ pub async fn clear(tx: &mut Tx, bundle_name: &str, filename: &str) -> Result<u64
 /// The errors of a bundle's files: their ids and the files.
 pub async fn files_of_bundle(tx: &mut Tx, bundle: &str) -> Result<Vec<(i64, String)>, Error> {
     let rows = tx.fetch_all(sql!("import_error/of_bundle"), binds![bundle]).await?;
-    rows.iter().map(|row| Ok((row.get("id")?, row.optional("filename")?.unwrap_or_default()))).collect()
+    tx.readable(&rows, |row| Ok((row.get("id")?, row.optional("filename")?.unwrap_or_default())))
 }
 
 /// Removes errors by their ids.

@@ -29,13 +29,14 @@ pub async fn find_free(tx: &mut Tx, fernet: &Fernet, classpaths: &[&str]) -> Res
     let mut found = Vec::new();
     for classpaths in classpaths.chunks(BATCH) {
         let list: Bind = classpaths.iter().copied().collect();
-        for row in &tx.fetch_all(sql!("trigger/find_free"), vec![list]).await? {
-            found.push(FreeTrigger {
+        let rows = tx.fetch_all(sql!("trigger/find_free"), vec![list]).await?;
+        found.extend(tx.readable(&rows, |row| {
+            Ok(FreeTrigger {
                 id: row.get("id")?,
                 team_name: row.optional("team_name")?,
                 trigger: event_trigger(row, fernet)?,
-            });
-        }
+            })
+        })?);
     }
     Ok(found)
 }

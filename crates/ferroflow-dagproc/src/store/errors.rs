@@ -20,8 +20,8 @@ struct Wrong {
 
 /// Writes the import errors of a file, or clears those that it had.
 ///
-/// DAGs that the parse has delivered stay in service, whatever is wrong beside them. A timetable that fails takes no
-/// DAG out of service at all.
+/// DAGs that the parse has delivered stay in service, whatever is wrong beside them. A timetable that fails, or a row that
+/// cannot be read, takes no DAG out of service at all.
 pub(super) async fn write_all(
     tx: &mut Tx,
     job: &Job<'_>,
@@ -89,6 +89,9 @@ fn gather<'a>(job: &'a Job<'_>, failures: &[TimetableFailure]) -> BTreeMap<&'a s
     let file = job.file.relative_path.as_str();
     for dag in &job.refused {
         note(file, dag.reason.clone(), true);
+    }
+    for dag in &job.unreadable {
+        note(file, dag.reason.clone(), false);
     }
     for failure in failures {
         let TimetableFailure { dag_id, reason } = failure;

@@ -133,6 +133,7 @@ pub async fn store_file(
             file: &file,
             dags: prepared.dags.iter().collect(),
             refused: prepared.refused.clone(),
+            unreadable: Vec::new(),
             answers: &answers,
             settings,
             now,
@@ -148,14 +149,19 @@ pub async fn store_file(
     Err(StoreError::RunsKeepChanging { dag_id: moved })
 }
 
-/// A DAG with a value that the database refuses becomes an import error, and does not keep its siblings back.
+/// A DAG with a value that the database refuses becomes an import error, and does not keep its siblings back. Nor does one
+/// of which something stored cannot be read; that stays in service as it is.
 async fn write_what_the_database_takes(db: &Db, mut job: Job<'_>) -> Result<Written, ferroflow_db::Error> {
     match write_all(db, &job).await {
-        Err(error) if error.is_about_data() && !job.dags.is_empty() => {
+        Err(error) if refused::is_about_a_dag(&error) && !job.dags.is_empty() => {
             tracing::debug!(path = job.file.relative_path, %error, "looking for DAGs that the database refuses");
-            let refused = refused::find(db, &job).await?;
-            job.dags.retain(|dag| !refused.iter().any(|refused| refused.dag_id.as_deref() == Some(dag.id())));
+            let (refused, unreadable) = refused::find(db, &job).await?;
+            let is_left_out = |dag: &str| {
+                refused.iter().chain(&unreadable).any(|left_out| left_out.dag_id.as_deref() == Some(dag))
+            };
+            job.dags.retain(|dag| !is_left_out(dag.id()));
             job.refused.extend(refused);
+            job.unreadable.extend(unreadable);
             write_all(db, &job).await
         }
         written => written,

@@ -8,19 +8,32 @@ use ferroflow_db::{Db, Error, ScopedFutureExt as _};
 use super::prepare::{PreparedDag, RefusedDag};
 use super::write::{Job, write};
 
-/// The DAGs that cannot be stored, alone or beside those before them. Halves of the file are tried, then halves of
-/// those that fail, so that few bad ones among many cost few trials.
-pub(super) async fn find(db: &Db, job: &Job<'_>) -> Result<Vec<RefusedDag>, Error> {
-    let (mut accepted, mut refused) = (Vec::new(), Vec::new());
+/// Whether it may be about one DAG of a file, and not about the others.
+pub(super) fn is_about_a_dag(error: &Error) -> bool {
+    error.is_about_data() || is_unreadable(error)
+}
+
+fn is_unreadable(error: &Error) -> bool {
+    matches!(error, Error::Column(_))
+}
+
+/// The DAGs that cannot be stored, alone or beside those before them, and those of which a row cannot be read. Halves of
+/// the file are tried, then halves of those that fail, so that few bad ones among many cost few trials.
+pub(super) async fn find(db: &Db, job: &Job<'_>) -> Result<(Vec<RefusedDag>, Vec<RefusedDag>), Error> {
+    let (mut accepted, mut refused, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
     let mut open: Vec<&[&PreparedDag]> = vec![&job.dags];
     while let Some(dags) = open.pop() {
         let tried = accepted.iter().chain(dags).copied().collect();
         match rehearse(db, &Job { dags: tried, ..job.clone() }).await {
             Ok(()) => accepted.extend(dags),
-            Err(error) if error.is_about_data() => {
+            Err(error) if is_about_a_dag(&error) => {
                 if let [dag] = dags {
-                    refused
-                        .push(RefusedDag::because(dag.id(), &format!("the database refuses it.\n{error}")));
+                    let (list, what) = if is_unreadable(&error) {
+                        (&mut unreadable, "it stays as it is until a row of it is mended.")
+                    } else {
+                        (&mut refused, "the database refuses it.")
+                    };
+                    list.push(RefusedDag::because(dag.id(), &format!("{what}\n{error}")));
                 } else {
                     let (first, second) = dags.split_at(dags.len() / 2);
                     open.extend([second, first]);
@@ -29,7 +42,7 @@ pub(super) async fn find(db: &Db, job: &Job<'_>) -> Result<Vec<RefusedDag>, Erro
             Err(error) => return Err(error),
         }
     }
-    Ok(refused)
+    Ok((refused, unreadable))
 }
 
 async fn rehearse(db: &Db, job: &Job<'_>) -> Result<(), Error> {

@@ -72,11 +72,18 @@ pub(super) async fn ask(
         let description = timetables.describe(timetable).await;
         let answer = match &description {
             Ok(known) if known.columns.can_be_scheduled => {
-                let asked_after = latest_run(db, dag.id(), known.columns.partitioned).await?;
-                let dag = &dag.parsed.dag;
-                let last = asked_after.as_ref().map(|run| run.info(&dag.timetable));
-                let next = timetables.next_run(timetable, last.as_ref(), &dag.restriction()).await;
-                Answer { description, asked_after, next }
+                match latest_run(db, dag.id(), known.columns.partitioned).await {
+                    // Whoever stores the file reads it again, and leaves this DAG as it is.
+                    Err(Error::Column(bad)) => {
+                        Answer { description, asked_after: None, next: Err(bad.to_string()) }
+                    }
+                    latest => {
+                        let (asked_after, dag) = (latest?, &dag.parsed.dag);
+                        let last = asked_after.as_ref().map(|run| run.info(&dag.timetable));
+                        let next = timetables.next_run(timetable, last.as_ref(), &dag.restriction()).await;
+                        Answer { description, asked_after, next }
+                    }
+                }
             }
             _ => Answer { description, asked_after: None, next: Ok(None) },
         };

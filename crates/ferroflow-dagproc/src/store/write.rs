@@ -18,6 +18,8 @@ pub(super) struct Job<'a> {
     /// By their ids.
     pub(super) dags: Vec<&'a PreparedDag>,
     pub(super) refused: Vec<RefusedDag>,
+    /// Those of which something stored cannot be read.
+    pub(super) unreadable: Vec<RefusedDag>,
     pub(super) answers: &'a Answers,
     pub(super) settings: &'a StoreSettings,
     pub(super) now: Timestamp,
@@ -46,7 +48,8 @@ pub(super) async fn write(tx: &mut Tx, job: &Job<'_>) -> Result<Written, Error> 
         Ok(schedules) => schedules,
         Err(dag_id) => return Ok(Written::RunWasMade { dag_id }),
     };
-    let mut stored = Stored { refused: job.refused.clone(), ..Stored::default() };
+    let refused = job.refused.iter().chain(&job.unreadable).cloned().collect();
+    let mut stored = Stored { refused, ..Stored::default() };
     if !dag_ids.is_empty() {
         write_dags(tx, job, &existing, &schedules).await?;
         write_labels(tx, job, &dag_ids).await?;
@@ -69,7 +72,13 @@ pub(super) async fn write(tx: &mut Tx, job: &Job<'_>) -> Result<Written, Error> 
         }
     }
     stored.timetable_failures = timetable_failures(job);
-    stored.import_errors = errors::write_all(tx, job, &stored.timetable_failures, &dag_ids).await?;
+    let unreadable: Vec<String> = job.unreadable.iter().filter_map(|dag| dag.dag_id.clone()).collect();
+    if !unreadable.is_empty() {
+        // The file has them, or they would be taken for gone.
+        dag::set_found(tx, &unreadable, job.now).await?;
+    }
+    let delivered = [dag_ids.clone(), unreadable].concat();
+    stored.import_errors = errors::write_all(tx, job, &stored.timetable_failures, &delivered).await?;
     if !dag_ids.is_empty() {
         warnings::write(tx, job, &dag_ids).await?;
     }

@@ -5,6 +5,7 @@
 #[macro_use]
 mod given;
 
+mod bad_rows;
 mod bad_values;
 mod beside_airflow;
 mod custom_timetables;

@@ -19,4 +19,4 @@ FROM (
         ON place.dag_run_id = queued.id AND place.backfill_id = queued.backfill_id
     WHERE queued.dag_id IN ({in}) AND queued.state = 'queued' AND queued.run_after <= ?
 ) AS waiting
-WHERE waiting.turn <= waiting.most + 1 AND waiting.turn <= ?
+WHERE waiting.turn - 1 <= waiting.most AND waiting.turn <= ?

@@ -17,7 +17,7 @@ use crate::statement::sql;
 use crate::tx::Tx;
 
 pub use parsed::{ParsedColumns, flag_import_errors, insert_if_missing, lock, update_parsed};
-pub use staleness::{FoundDag, active, active_of_bundle, set_stale};
+pub use staleness::{FoundDag, active, active_of_bundle, set_found, set_stale};
 
 /// One DAG.
 #[derive(Clone, Debug, PartialEq)]

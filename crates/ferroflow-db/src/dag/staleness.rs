@@ -39,6 +39,13 @@ pub async fn set_stale(tx: &mut Tx, dag: &FoundDag) -> Result<bool, Error> {
     Ok(tx.execute(sql!("dag/set_stale"), binds).await? == 1)
 }
 
+/// Notes that the file of some DAGs has them still, without a word about what they are now.
+pub async fn set_found(tx: &mut Tx, dag_ids: &[String], now: Timestamp) -> Result<(), Error> {
+    let binds = vec![now.into(), dag_ids.iter().map(String::as_str).collect()];
+    tx.execute(sql!("dag/set_found"), binds).await?;
+    Ok(())
+}
+
 fn found_dag(row: &Row) -> Result<FoundDag, Error> {
     Ok(FoundDag {
         dag_id: row.get("dag_id")?,

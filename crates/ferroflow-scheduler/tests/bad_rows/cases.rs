@@ -25,7 +25,7 @@ pub(crate) struct Case {
 struct Rows(&'static str, &'static [(&'static str, &'static [&'static str])]);
 
 /// The assets' rows belong to those that write them and wait for them.
-const OF_ASSETS: &[&str] = &["producer", "consumer", "by_name"];
+const OF_ASSETS: &[&str] = &["producer", "consumer", "by_name", "by_uri"];
 
 const TABLES: &[Rows] = &[
     Rows(
@@ -42,6 +42,8 @@ const TABLES: &[Rows] = &[
             ("dag_id = 'fresh'", &["fresh"]),
             ("dag_id = 'abandoned'", &["abandoned"]),
             ("dag_id = 'backfilled' AND run_id = 'backfill__1'", &["backfilled"]),
+            ("dag_id = 'overlapping' AND run_id = 'backfill__1'", &["overlapping"]),
+            ("dag_id = 'overlapping' AND run_id = 'backfill__2'", &["overlapping"]),
             ("dag_id = 'daily'", &["daily"]),
             ("dag_id = 'retried'", &["retried"]),
         ],
@@ -74,8 +76,22 @@ const TABLES: &[Rows] = &[
         ],
     ),
     Rows("task_map", &[("dag_id = 'expanding'", &["expanding"])]),
-    Rows("backfill", &[("dag_id = 'backfilled'", &["backfilled"])]),
-    Rows("backfill_dag_run", &[("sort_ordinal = 1", &["backfilled"]), ("sort_ordinal = 2", &["backfilled"])]),
+    Rows(
+        "backfill",
+        &[
+            ("dag_id = 'backfilled'", &["backfilled"]),
+            ("dag_id = 'overlapping'", &["overlapping"]),
+            ("dag_id = 'half_made'", &["half_made"]),
+        ],
+    ),
+    Rows(
+        "backfill_dag_run",
+        &[
+            ("backfill_id = 1 AND sort_ordinal = 1", &["backfilled"]),
+            ("backfill_id = 2 AND sort_ordinal = 2", &["overlapping"]),
+            ("backfill_id = 3 AND sort_ordinal = 1", &["half_made"]),
+        ],
+    ),
     Rows("job", &[("hostname = 'first'", &[])]),
     Rows("callback", &[("bundle_name IS NULL", &["late"]), ("bundle_name IS NOT NULL", &["late"])]),
     Rows("deadline", &[("missed IS NOT NULL", &["late"])]),
@@ -83,11 +99,22 @@ const TABLES: &[Rows] = &[
     Rows("asset_active", &[("name = 'x'", OF_ASSETS)]),
     Rows("asset_alias", &[("name = 'alias'", &["by_alias"])]),
     Rows("asset_alias_asset", &[("alias_id > 0", &["by_alias"])]),
-    Rows("asset_event", &[("partition_key IS NULL", OF_ASSETS)]),
+    Rows("asset_watcher", &[("name = 'watcher'", &["by_alias"])]),
+    Rows("asset_alias_asset_event", &[("alias_id = 1", &["by_alias"])]),
+    Rows("dagrun_asset_event", &[("dag_run_id > 0", OF_ASSETS)]),
+    Rows(
+        "asset_event",
+        &[
+            ("asset_id IN (SELECT id FROM asset WHERE name = 'x')", OF_ASSETS),
+            ("asset_id IN (SELECT id FROM asset WHERE name = 'aliased')", &["by_alias", "consumer"]),
+        ],
+    ),
     Rows("asset_dag_run_queue", &[("target_dag_id = 'by_alias'", &["by_alias"])]),
     Rows("dag_schedule_asset_reference", &[("dag_id = 'consumer'", &["consumer"])]),
     Rows("dag_schedule_asset_alias_reference", &[("dag_id = 'by_alias'", &["by_alias"])]),
     Rows("dag_schedule_asset_name_reference", &[("dag_id = 'by_name'", &["by_name"])]),
+    Rows("dag_schedule_asset_uri_reference", &[("dag_id = 'by_uri'", &["by_uri"])]),
+    Rows("task_inlet_asset_reference", &[("dag_id = 'producer'", OF_ASSETS)]),
     Rows("task_outlet_asset_reference", &[("dag_id = 'producer'", OF_ASSETS)]),
     Rows("asset_partition_dag_run", &[("target_dag_id = 'consumer'", &["consumer"])]),
     Rows("partitioned_asset_key_log", &[("target_dag_id = 'consumer'", &["consumer"])]),

@@ -15,7 +15,7 @@ use crate::capture;
 use crate::cases::{Case, Wanted, cases, quoted};
 use crate::life::{Life, Tasks};
 use crate::place::{Place, at};
-use crate::world::{SECOND, working};
+use crate::world::{HALF_MADE, RUNS_OF_HALF_MADE, SECOND, working};
 
 /// So many cycles come to their end whatever is spoilt, and so many at most.
 const FEWEST: usize = 8;
@@ -100,7 +100,10 @@ async fn live(template: &TestDb, case: Option<&Case>) -> Option<Lived> {
         let is_owner = |dag_id: &String| case.is_some_and(|case| case.owners.contains(&dag_id.as_str()));
         let is_rest_over =
             outcome.iter().filter(|(dag_id, _)| !is_owner(dag_id)).all(|(_, runs)| is_over(runs));
-        if cycle >= FEWEST && is_rest_over {
+        // Its runs are made beside the cycles.
+        let is_made = is_owner(&HALF_MADE.to_owned())
+            || outcome.get(HALF_MADE).is_some_and(|runs| runs.values().sum::<usize>() >= RUNS_OF_HALF_MADE);
+        if cycle >= FEWEST && is_rest_over && is_made {
             break;
         }
     }

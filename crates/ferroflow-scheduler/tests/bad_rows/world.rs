@@ -11,23 +11,26 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::life::{Life, Tasks};
-use crate::place::{Place, Plan, at, daily, on_asset};
+use crate::place::{Place, Plan, at, cron, daily, on_asset};
 use crate::sketch::Sketch;
 
 /// The DAGs, and their tasks. What a name says is in `life.rs`.
-const DAGS: [(&str, &str); 14] = [
+const DAGS: [(&str, &str); 17] = [
     ("abandoned", "left; after < left"),
     ("backfilled", "a"),
     ("branching", "branch; one < branch; other < branch; left < one"),
     ("by_alias", "a"),
     ("by_name", "a"),
+    ("by_uri", "a"),
     ("consumer", "a"),
     ("daily", "a; left < a"),
     ("deferring", "waits; after < waits"),
     ("expanding", "push; left < push; each < left, push; sum < each"),
     ("fresh", "a; b < a"),
+    ("half_made", "a"),
     ("hung", "hung; after < hung"),
     ("late", "left"),
+    ("overlapping", "left"),
     ("producer", "left; writes < left"),
     ("retried", "again; looks; after < again, looks"),
 ];
@@ -35,6 +38,10 @@ const DAGS: [(&str, &str); 14] = [
 /// The DAGs that get a run from somebody.
 const TRIGGERED: [&str; 8] =
     ["abandoned", "branching", "deferring", "expanding", "hung", "late", "producer", "retried"];
+
+/// The DAG with a backfill whose maker is gone, and how many runs it gets: one of its schedule, and those of the backfill.
+pub(crate) const HALF_MADE: &str = "half_made";
+pub(crate) const RUNS_OF_HALF_MADE: usize = 3;
 
 /// When the first scheduler starts, and when the second one does, long after the first was killed.
 const FIRST: &str = "2024-01-04T00:00:10";
@@ -48,8 +55,10 @@ pub(crate) async fn working(server: Server) -> TestDb {
     for dag_id in TRIGGERED {
         trigger(&place, dag_id, "manual", None, now).await;
     }
-    for number in [1, 2] {
-        trigger(&place, "backfilled", "backfill", Some(number), now).await;
+    for (dag_id, backfill) in [("backfilled", 1), ("overlapping", 2)] {
+        for number in [1, 2] {
+            trigger(&place, dag_id, "backfill", Some((backfill, number)), now).await;
+        }
     }
     let mut life = Life::begin(&place, "first", Tasks::AsNamed, now).await;
     for _ in 0..5 {
@@ -71,16 +80,20 @@ pub(crate) async fn working(server: Server) -> TestDb {
 fn plan(dag_id: &str, words: &str) -> Plan {
     let timetable = match dag_id {
         "daily" => daily(),
+        "half_made" => cron("0 0 1 * *"),
         "consumer" => on_asset("x"),
         "by_alias" => triggered(&json!({"__type": "asset_alias", "name": "alias", "group": "asset"})),
         "by_name" => triggered(&json!({"__type": "asset_ref", "name": "x"})),
+        "by_uri" => triggered(&json!({"__type": "asset_ref", "uri": "x"})),
         _ => json!({"__type": "airflow.timetables.simple.NullTimetable", "__var": {}}),
     };
-    let start = at("2024-01-02").as_second();
+    // The past that is made up for is before that of the others.
+    let is_past = dag_id == HALF_MADE;
+    let start = at(if is_past { "2023-01-01" } else { "2024-01-02" }).as_second();
     let mut sketch = Sketch::of(words)
         .setting("timetable", timetable)
         .setting("start_date", json!(start))
-        .setting("catchup", json!(true));
+        .setting("catchup", json!(!is_past));
     let tasks = words.split(';').map(|word| word.split('<').next().unwrap().trim());
     for task in tasks {
         sketch = sketch
@@ -111,7 +124,7 @@ fn triggered(condition: &Value) -> Value {
     json!({"__type": "airflow.timetables.simple.AssetTriggeredTimetable", "__var": fields})
 }
 
-/// Pools, assets and a backfill.
+/// Pools, assets and backfills.
 async fn prepare(place: &Place, now: Timestamp) {
     for (dag_id, _) in DAGS {
         let columns = "pool, slots, description, include_deferred";
@@ -137,10 +150,14 @@ async fn prepare(place: &Place, now: Timestamp) {
              'producer', 'writes', {time}, {time})"
         ),
         format!(
-            "INSERT INTO backfill (id, dag_id, from_date, to_date, dag_run_conf, is_paused, reprocess_behavior, \
-             max_active_runs, created_at, updated_at) VALUES (1, 'backfilled', {time}, {time}, '{{}}', false, 'none', \
-             1, {time}, {time})"
+            "INSERT INTO dag_schedule_asset_uri_reference (uri, dag_id, created_at) VALUES ('x', 'by_uri', {time})"
         ),
+        format!(
+            "INSERT INTO task_inlet_asset_reference (asset_id, dag_id, task_id, created_at, updated_at) VALUES ({x}, \
+             'producer', 'writes', {time}, {time})"
+        ),
+        a_backfill(1, "backfilled", time),
+        a_backfill(2, "overlapping", time),
     ] {
         place.database.execute(statement).await;
     }
@@ -148,13 +165,22 @@ async fn prepare(place: &Place, now: Timestamp) {
     place.change(x, "x", now).await;
 }
 
-/// A run that somebody asks for, or one of the backfill.
-async fn trigger(place: &Place, dag_id: &str, kind: &str, backfill: Option<i32>, now: Timestamp) {
-    let suffix = backfill.map_or("1".to_owned(), |number| number.to_string());
-    let date = now + SignedDuration::from_secs(i64::from(backfill.unwrap_or_default()));
+/// One of which a run may run at once.
+fn a_backfill(id: i32, dag_id: &str, time: &str) -> String {
+    format!(
+        "INSERT INTO backfill (id, dag_id, from_date, to_date, dag_run_conf, is_paused, reprocess_behavior, \
+         max_active_runs, created_at, updated_at) VALUES ({id}, '{dag_id}', '2023-10-01 00:00:00', {time}, '{{}}', \
+         false, 'none', 1, {time}, {time})"
+    )
+}
+
+/// A run that somebody asks for, or one of a backfill, with its place there.
+async fn trigger(place: &Place, dag_id: &str, kind: &str, backfill: Option<(i32, i32)>, now: Timestamp) {
+    let number = backfill.map_or(1, |(_, number)| number);
+    let date = now + SignedDuration::from_secs(i64::from(number));
     let run = &NewRun {
         dag_id: dag_id.to_owned(),
-        run_id: format!("{kind}__{suffix}"),
+        run_id: format!("{kind}__{number}"),
         run_type: if backfill.is_some() { RunType::Backfill } else { RunType::Manual },
         logical_date: Some(date),
         data_interval: Some(DataInterval { start: date, end: date }),
@@ -167,17 +193,17 @@ async fn trigger(place: &Place, dag_id: &str, kind: &str, backfill: Option<i32>,
         note: None,
         partition_key: None,
         partition_date: None,
-        backfill_id: backfill.map(|_| 1),
+        backfill_id: backfill.map(|(id, _)| id.into()),
         creating_job_id: None,
         bundle_version: None,
         unixname: "somebody".to_owned(),
     };
     let made = place.db.transact(|tx| make(tx, run, now).scope_boxed()).await.unwrap();
-    if let Some(number) = backfill {
+    if let Some((id, number)) = backfill {
         place
             .database
             .execute(format!(
-                "INSERT INTO backfill_dag_run (backfill_id, dag_run_id, sort_ordinal) VALUES (1, {made}, {number})"
+                "INSERT INTO backfill_dag_run (backfill_id, dag_run_id, sort_ordinal) VALUES ({id}, {made}, {number})"
             ))
             .await;
     }
@@ -189,7 +215,8 @@ async fn make(tx: &mut Tx, run: &NewRun, now: Timestamp) -> Result<i64, ferroflo
     Ok(made.id)
 }
 
-/// Rows that others leave: a deadline that is missed, callbacks, a partition that waits, and an asset that has changed.
+/// Rows that others leave: a deadline that is missed, callbacks, a partition that waits, an asset that has changed and one
+/// that is watched, and a backfill whose maker is gone.
 async fn leftovers(place: &Place, asset: i64) -> Vec<String> {
     let run = id(place, "SELECT id AS answer FROM dag_run WHERE dag_id = 'late'").await;
     let (time, end) = ("'2024-01-01 00:00:00'", "'2024-01-04 00:01:30'");
@@ -201,7 +228,7 @@ async fn leftovers(place: &Place, asset: i64) -> Vec<String> {
             uuid(place, number)
         )
     };
-    vec![
+    let mut left = vec![
         // The next job does not get the id of one that is spoilt.
         format!(
             "INSERT INTO job (state, job_type, latest_heartbeat) VALUES ('success', 'DagProcessorJob', {time})"
@@ -226,7 +253,39 @@ async fn leftovers(place: &Place, asset: i64) -> Vec<String> {
         format!(
             "INSERT INTO asset_dag_run_queue (asset_id, target_dag_id, created_at) VALUES ({asset}, 'by_alias', {end})"
         ),
+    ];
+    left.extend(watched(place, asset, time));
+    left.extend(half_made(time));
+    left
+}
+
+/// An asset with a trigger that watches it, and events that came by its alias.
+fn watched(place: &Place, asset: i64, time: &str) -> [String; 3] {
+    let trigger =
+        if place.db.dialect() == ferroflow_db::Dialect::MariaDb { "`trigger`" } else { "\"trigger\"" };
+    [
+        format!(
+            "INSERT INTO {trigger} (id, classpath, kwargs, created_date) VALUES (4242, 'tests.Watcher', '{{}}', {time})"
+        ),
+        format!("INSERT INTO asset_watcher (name, asset_id, trigger_id) VALUES ('watcher', {asset}, 4242)"),
+        format!(
+            "INSERT INTO asset_alias_asset_event (alias_id, event_id) SELECT 1, id FROM asset_event WHERE asset_id = \
+             {asset}"
+        ),
     ]
+}
+
+/// Of its two dates none is decided.
+fn half_made(time: &str) -> Vec<String> {
+    let mut left = vec![a_backfill(3, HALF_MADE, time)];
+    left.push("UPDATE backfill SET is_paused = true WHERE id = 3".to_owned());
+    for (ordinal, date) in [(1, "2023-10-01"), (2, "2023-11-01")] {
+        left.push(format!(
+            "INSERT INTO backfill_dag_run (backfill_id, exception_reason, logical_date, sort_ordinal) VALUES (3, \
+             'unknown', '{date} 00:00:00', {ordinal})"
+        ));
+    }
+    left
 }
 
 /// An id as the database writes it.

@@ -49,13 +49,17 @@ pub(crate) fn at(text: &str) -> Timestamp {
 
 /// At the end of every day, for that day.
 pub(crate) fn daily() -> Value {
-    let fields = json!({"expression": "0 0 * * *", "timezone": "UTC"});
-    json!({"__type": "airflow.timetables.interval.CronDataIntervalTimetable", "__var": fields})
+    cron("0 0 * * *")
 }
 
 /// At the end of every minute, for that minute.
 pub(crate) fn every_minute() -> Value {
-    let fields = json!({"expression": "* * * * *", "timezone": "UTC"});
+    cron("* * * * *")
+}
+
+/// For every stretch that the expression divides time into.
+pub(crate) fn cron(expression: &str) -> Value {
+    let fields = json!({"expression": expression, "timezone": "UTC"});
     json!({"__type": "airflow.timetables.interval.CronDataIntervalTimetable", "__var": fields})
 }
 

@@ -1,0 +1,1 @@
+UPDATE dag SET last_parsed_time = ? WHERE dag_id IN ({in})
