@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use ferroflow_config::Settings;
 use ferroflow_execution::Masker;
-use ferroflow_python::{Sink, Stream};
-use ferroflow_telemetry::clock;
+use ferroflow_python::{Error, Sink, Stream};
+use ferroflow_telemetry::{chain, clock};
 use jiff::Timestamp;
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -48,16 +48,16 @@ impl TaskLogs {
         }
     }
 
-    /// Opens the log of a task instance, or of what runs for none, to go on with what may be there. One that cannot be
-    /// opened is none: the task runs all the same, and our own log says why.
-    pub(crate) fn open(
+    /// The log of a task instance, or of what runs for none, which goes on with what may be there. [`TaskLog::open`] opens
+    /// it.
+    pub(crate) fn log_of(
         &self,
         path: Option<&str>,
         instance: Option<&WorkloadInstance>,
         masker: Arc<Masker>,
     ) -> Arc<TaskLog> {
         let path = path.map(|path| self.folder.join(path));
-        let log = TaskLog {
+        Arc::new(TaskLog {
             masker,
             echo: self.echo.clone(),
             instance: instance.cloned(),
@@ -65,9 +65,7 @@ impl TaskLogs {
             written: Mutex::new(Written { file: None, lost: 0, is_torn: false }),
             logs: self.clone(),
             path,
-        };
-        log.open();
-        Arc::new(log)
+        })
     }
 }
 
@@ -125,16 +123,17 @@ impl TaskLog {
         self.write(record);
     }
 
-    /// Opens the file, so that it is there while the task runs, whether or not it logs anything.
-    fn open(&self) {
-        let Some(path) = &self.path else { return };
-        match create(path, &self.logs) {
-            Ok(file) => self.lock().file = Some(file),
-            Err(error) => tracing::error!(
-                path = %path.display(),
-                "the log of a task cannot be opened ({error}); it runs without"
-            ),
+    /// Opens the file, unless it is open, so that it is there while the task runs, whether or not it logs anything. Fails if
+    /// the system is out of what that takes, for which the task can wait. Without one for another reason the task runs all
+    /// the same, our own log says why, and each line tries anew.
+    pub(crate) fn open(&self) -> Result<(), Error> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let Err(error) = self.lock().open(path, &self.logs).map_err(Error::Io) else { return Ok(()) };
+        if error.is_for_now() {
+            return Err(error);
         }
+        tracing::error!(path = %path.display(), "the log of a task cannot be opened: {}; it runs all the same", chain(&error));
+        Ok(())
     }
 
     fn write(&self, mut record: Map<String, Value>) {
@@ -152,7 +151,9 @@ impl TaskLog {
         }
         let mut line = record.to_string();
         line.push('\n');
-        self.lock().append(&line, self.path.as_deref());
+        if let Some(path) = &self.path {
+            self.lock().append(&line, path, &self.logs);
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Written> {
@@ -161,36 +162,47 @@ impl TaskLog {
 }
 
 impl Written {
+    fn open(&mut self, path: &Path, logs: &TaskLogs) -> io::Result<&mut File> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            none => Ok(none.insert(create(path, logs)?)),
+        }
+    }
+
     /// Adds a line, in one piece. What could not be written is counted, and told as soon as there is room again.
-    fn append(&mut self, line: &str, path: Option<&Path>) {
-        let Some(file) = &mut self.file else { return };
+    fn append(&mut self, line: &str, path: &Path, logs: &TaskLogs) {
         let mut text = String::new();
         if self.is_torn {
             text.push('\n');
         }
         if self.lost > 0 {
-            let note =
-                format!("{} lines could not be written before this one: the disk was full?", self.lost);
+            let note = format!(
+                "{} lines could not be written before this one: the disk was full, or the file could not be opened?",
+                self.lost
+            );
             text.push_str(&Value::Object(plain(&note, "error", "task")).to_string());
             text.push('\n');
         }
         text.push_str(line);
-        let before = file.metadata().map_or(0, |file| file.len());
-        match file.write_all(text.as_bytes()) {
-            Ok(()) => {
-                self.lost = 0;
-                self.is_torn = false;
-            }
+        match self.write(&text, path, logs) {
+            Ok(()) => self.lost = 0,
             Err(error) => {
                 if self.lost == 0 {
-                    let path = path.map(|path| path.display().to_string()).unwrap_or_default();
-                    tracing::error!(path, "the log of a task cannot be written: {error}; the task goes on");
+                    let path = path.display();
+                    tracing::error!(%path, "the log of a task cannot be written: {error}; the task goes on");
                 }
                 self.lost += 1;
-                // A part of it may be there. It is taken back if that is possible.
-                self.is_torn = file.set_len(before).is_err();
             }
         }
+    }
+
+    fn write(&mut self, text: &str, path: &Path, logs: &TaskLogs) -> io::Result<()> {
+        let file = self.open(path, logs)?;
+        let before = file.metadata().map_or(0, |file| file.len());
+        let written = file.write_all(text.as_bytes());
+        // A part of it may be there. It is taken back if that is possible.
+        self.is_torn = written.is_err() && file.set_len(before).is_err();
+        written
     }
 }
 
@@ -273,7 +285,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let masker = Arc::new(Masker::new(MaskRules::default()));
         masker.add(&"s3cret\"quoted".into(), None);
-        let log = logs(folder.path()).open(Some("a/b.log"), Some(&instance()), masker);
+        let log = logs(folder.path()).log_of(Some("a/b.log"), Some(&instance()), masker);
         log.line(Stream::Stdout, "hello s3cret\"quoted  ");
         log.line(Stream::Stderr, "oh eyJhbGciOi.J9.x_y-z!");
         let record = json!({"event": "e", "logger": "x", "exception": [{"exc_type": "E"}], "password": "p",
@@ -294,7 +306,7 @@ mod tests {
     fn a_line_is_not_cut_where_something_secret_may_go_on() {
         let folder = tempfile::tempdir().unwrap();
         let masker = Arc::new(Masker::new(MaskRules::default()));
-        let log = logs(folder.path()).open(Some("a/b.log"), Some(&instance()), Arc::clone(&masker));
+        let log = logs(folder.path()).log_of(Some("a/b.log"), Some(&instance()), Arc::clone(&masker));
         assert_eq!(log.cut("nothing is known"), 16);
         assert_eq!(log.cut("a token: eyJhbGciOi.J9"), 9);
         assert_eq!(log.cut("a token: eyJhbGciOi.J9, and more"), 32);
@@ -304,11 +316,28 @@ mod tests {
     }
 
     #[test]
+    fn a_log_that_cannot_be_opened_yet_is_opened_when_it_can_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let in_the_way = folder.path().join("a");
+        std::fs::write(&in_the_way, "").unwrap();
+        let masker = Arc::new(Masker::new(MaskRules::default()));
+        let log = logs(folder.path()).log_of(Some("a/b.log"), Some(&instance()), masker);
+        log.open().unwrap();
+        log.say("info", "lost", &[]);
+        std::fs::remove_file(in_the_way).unwrap();
+        log.say("info", "written", &[]);
+        let found = lines(folder.path());
+        assert_eq!(found.len(), 2);
+        assert!(found[0]["event"].as_str().unwrap().starts_with("1 lines could not be written"));
+        assert_eq!(found[1]["event"], "written");
+    }
+
+    #[test]
     fn a_second_try_to_open_goes_on_with_what_is_there() {
         let folder = tempfile::tempdir().unwrap();
         for _ in 0..2 {
             let masker = Arc::new(Masker::new(MaskRules::default()));
-            logs(folder.path()).open(Some("a/b.log"), Some(&instance()), masker).say("info", "again", &[]);
+            logs(folder.path()).log_of(Some("a/b.log"), Some(&instance()), masker).say("info", "again", &[]);
         }
         assert_eq!(lines(folder.path()).len(), 2);
     }

@@ -33,9 +33,12 @@ impl Supervision {
         remains: &mut Option<Remains>,
     ) -> Result<(), Refusal> {
         let masker = Arc::new(Masker::new(MaskRules::of(&self.settings)));
-        let log = self.logs.open(Some(&workload.log_path), None, Arc::clone(&masker));
+        let log = self.logs.log_of(Some(&workload.log_path), None, Arc::clone(&masker));
         let sink = Arc::clone(&log) as Arc<dyn Sink>;
-        let fork = || self.python.fork(Entry::Callback, ChildLimits::default(), &sink);
+        let fork = || async {
+            log.open()?;
+            self.python.fork(Entry::Callback, ChildLimits::default(), &sink).await
+        };
         let mut child = match when_there_is_room("a callback", fork).await {
             Ok(child) => child,
             Err(error) => return self.not_started(workload, &chain(&error)).await,

@@ -133,13 +133,15 @@ impl Supervision {
     ) -> Supervised {
         let masker = Arc::new(Masker::new(MaskRules::of(&self.settings)));
         let service = self.service.with_masker(Arc::clone(&masker));
-        let log = self.logs.open(workload.log_path.as_deref(), Some(&workload.ti), masker);
+        let log = self.logs.log_of(workload.log_path.as_deref(), Some(&workload.ti), masker);
         let sink: Arc<dyn Sink> = Arc::clone(&log) as Arc<dyn Sink>;
+        let start = || async {
+            log.open()?;
+            self.templates.fork(&self.python, workload, &sink).await
+        };
         // A process comes from where its file is imported first, which may take long.
         let forked = tokio::select! {
-            forked = when_there_is_room("a task", || self.templates.fork(&self.python, workload, &sink)) => {
-                forked.map_err(|error| chain(&error))
-            }
+            forked = when_there_is_room("a task", start) => forked.map_err(|error| chain(&error)),
             _ = order.wait_for(Option::is_some) => Err("it was told to end before it had begun".to_owned()),
         };
         let (mut child, origin) = match forked {
