@@ -43,6 +43,11 @@ impl Children {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, waiting);
     }
 
+    /// Nobody was asked for it.
+    pub(crate) fn remove(&self, id: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+
     /// What tells that one was given up, or has ended. Nothing if it is not there any more.
     pub(crate) fn giving_up(&self, id: u64) -> Option<oneshot::Receiver<()>> {
         let mut children = self.0.lock().unwrap_or_else(PoisonError::into_inner);

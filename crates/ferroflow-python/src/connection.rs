@@ -1,25 +1,24 @@
 //! One run of the fork server: its process, its control socket, and the children that it reports on.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
-use tokio::process::Command;
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
+use crate::boot::{boot_failure, first_report, mark, spawn, tell};
 use crate::child::Child;
 use crate::children::{Children, Fate, Process, Waiting};
-use crate::control::{ControlSocket, Order, Ready, Report};
-use crate::given_up::GivenUp;
+use crate::control::{ControlSocket, Order};
+use crate::given_up::{GivenUp, UNTIL_ROOM};
 use crate::options::ForkServerOptions;
-use crate::output::{Capture, Sink, Stream, Tail};
-use crate::{Error, Result, descriptors, sources, strays};
+use crate::output::{Capture, Tail};
+use crate::{Error, Result, sources, strays};
 
 /// How long the end of a process that was killed may take to be told before it is given up.
 pub(crate) const LAST_WORD: Duration = Duration::from_secs(5);
@@ -184,16 +183,19 @@ impl Connection {
         }
         let order = Order::Fork { fork: id, entry, memory };
         let asked = async {
-            match self.socket.send(&order, ends).await {
-                Ok(()) => Some(answer.await),
-                Err(_) => None,
-            }
+            self.socket.send(&order, ends).await?;
+            Result::Ok(answer.await)
         };
         match tokio::time::timeout(self.answer_timeout, asked).await {
-            Ok(Some(Ok(Ok(process)))) => Ok(Forked { id, process, fate }),
-            Ok(Some(Ok(Err(error)))) => Err(error),
-            Ok(Some(Err(_))) => Err(self.loss()),
-            Ok(None) | Err(_) => {
+            Ok(Ok(Ok(Ok(process)))) => Ok(Forked { id, process, fate }),
+            Ok(Ok(Ok(Err(error)))) => Err(error),
+            Ok(Ok(Err(_))) => Err(self.loss()),
+            // The system did not take the order. The fork server knows nothing of it, and has other children.
+            Ok(Err(error)) if error.is_for_now() => {
+                self.children.remove(id);
+                Err(error)
+            }
+            Ok(Err(_)) | Err(_) => {
                 self.give_up().await;
                 Err(self.loss())
             }
@@ -254,85 +256,6 @@ impl Drop for Connection {
     }
 }
 
-fn spawn(
-    options: &ForkServerOptions,
-    control: OwnedFd,
-    mark: &str,
-) -> Result<(tokio::process::Child, Capture)> {
-    let (stdout, stdout_end) = pipe_with(PipeFlags::CLOEXEC)?;
-    let (stderr, stderr_end) = pipe_with(PipeFlags::CLOEXEC)?;
-    let mut command = Command::new(&options.python);
-    if !options.inherit_environment {
-        command.env_clear();
-    }
-    let process = command
-        .args(["-c", sources::BOOTSTRAP])
-        .envs(options.environment.iter().map(|(name, value)| (name, value)))
-        .env(strays::MARK, mark)
-        .stdin(Stdio::from(control))
-        .stdout(Stdio::from(stdout_end))
-        .stderr(Stdio::from(stderr_end))
-        .spawn()
-        .map_err(|source| Error::Start { python: options.python.clone(), source })?;
-    descriptors::restore_limit(process.id());
-    let sink: Arc<dyn Sink> = Arc::new(ServerLog);
-    let capture = Capture::start(vec![(Stream::Stdout, stdout), (Stream::Stderr, stderr)], &sink)?;
-    Ok((process, capture))
-}
-
-/// What the fork server itself prints.
-struct ServerLog;
-
-impl Sink for ServerLog {
-    fn line(&self, _: Stream, line: &str) {
-        tracing::info!(target: "ferroflow::python", "{line}");
-    }
-}
-
-/// Unique among the fork servers of this machine, also after this process was replaced by one of the same number.
-fn mark() -> String {
-    static STARTED: AtomicU64 = AtomicU64::new(0);
-    let now = ferroflow_telemetry::clock::now().as_microsecond();
-    format!("{}-{now}-{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed))
-}
-
-async fn first_report(socket: &ControlSocket) -> Option<Ready> {
-    match socket.receive().await {
-        Ok(Some((Report::Ready { ready }, _))) => Some(*ready),
-        _ => None,
-    }
-}
-
-async fn boot_failure(
-    options: &ForkServerOptions,
-    process: &mut tokio::process::Child,
-    capture: &mut Capture,
-) -> Error {
-    drop(process.start_kill());
-    let status = match tokio::time::timeout(LAST_WORD, process.wait()).await {
-        Ok(ended) => ended.map_or_else(|error| error.to_string(), |status| status.to_string()),
-        Err(_) => "it cannot be killed".to_owned(),
-    };
-    capture.finish().await;
-    Error::Boot { python: options.python.clone(), status, output: capture.tail().text() }
-}
-
-fn tell(options: &ForkServerOptions, ready: &Ready, age: &Stopwatch) {
-    let (python, seconds) = (options.python.display(), age.elapsed().as_secs_f64());
-    tracing::info!(%python, airflow = ready.airflow, version = ready.python, seconds, "Python's fork server is ready");
-    tracing::debug!(
-        warm_up_seconds = ready.seconds,
-        warm_up_dags = ready.dags,
-        "what the fork server did first"
-    );
-    if ready.threads > 1 {
-        tracing::warn!(threads = ready.threads, "the fork server has threads, which its children will lack");
-    }
-    for error in &ready.errors {
-        tracing::warn!(error, "the fork server could not be warmed up; parsing will be slower");
-    }
-}
-
 /// Hands reports on until the fork server is gone.
 async fn pump(socket: Arc<ControlSocket>, children: Arc<Children>, losing: watch::Sender<bool>) {
     loop {
@@ -344,8 +267,10 @@ async fn pump(socket: Arc<ControlSocket>, children: Arc<Children>, losing: watch
                 }
             }
             Ok(None) => break,
+            // The packet is still there.
+            Err(error) if error.is_for_now() => tokio::time::sleep(UNTIL_ROOM).await,
             Err(error) => {
-                tracing::warn!(%error, "the fork server's control socket failed");
+                tracing::warn!("the fork server's control socket failed: {}", chain(&error));
                 break;
             }
         }

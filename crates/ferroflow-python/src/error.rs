@@ -88,8 +88,10 @@ impl Error {
     }
 }
 
-/// What the system says when it is out of descriptors, memory or process numbers.
-const EXHAUSTED: [Errno; 5] = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOBUFS];
+/// What the system says when it is out of descriptors, memory or process numbers, or when too many descriptors are on their
+/// way from one process to another.
+const EXHAUSTED: [Errno; 6] =
+    [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOBUFS, Errno::TOOMANYREFS];
 
 impl From<Errno> for Error {
     fn from(errno: Errno) -> Self {

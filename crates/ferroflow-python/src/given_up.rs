@@ -19,7 +19,7 @@ use crate::{Entry, Error, Result};
 const MOST_HELPERS: usize = 8;
 
 /// When the system is out of descriptors, it is asked again after so long.
-const UNTIL_ROOM: Duration = Duration::from_secs(1);
+pub(crate) const UNTIL_ROOM: Duration = Duration::from_secs(1);
 
 /// How many there are of each kind.
 #[derive(Debug, Default)]

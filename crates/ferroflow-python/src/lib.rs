@@ -5,6 +5,7 @@
 
 mod asking;
 mod blame;
+mod boot;
 pub mod bundles;
 mod child;
 mod children;

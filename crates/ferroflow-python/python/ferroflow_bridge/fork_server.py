@@ -35,7 +35,17 @@ _PACKET = 65536
 _STREAMS = 4
 
 # What the system says when it is out of something that it may have again.
-_FOR_NOW = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+_FOR_NOW = {
+    errno.EAGAIN,
+    errno.ENOMEM,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOBUFS,
+    errno.ETOOMANYREFS,
+}
+
+# For so many seconds it is left alone then.
+_UNTIL_ROOM = 0.1
 
 
 def main(control: socket.socket) -> None:
@@ -83,9 +93,19 @@ def _is_closed(control: socket.socket) -> bool:
 
 def send(control: socket.socket, message: dict, fds: list[int] | None = None) -> None:
     packet = json.dumps(message).encode()
-    # If nobody listens any more, the next read says so.
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        socket.send_fds(control, [packet], fds or [])
+    while True:
+        try:
+            socket.send_fds(control, [packet], fds or [])
+        except (BrokenPipeError, ConnectionResetError):
+            # If nobody listens any more, the next read says so.
+            return
+        except OSError as error:
+            if error.errno not in _FOR_NOW:
+                raise
+            # All children would end with us, and nobody else can tell what became of them.
+            time.sleep(_UNTIL_ROOM)
+        else:
+            return
 
 
 class ForkServer:
@@ -130,6 +150,12 @@ class ForkServer:
             packet, fds, _, _ = socket.recv_fds(self.control, _PACKET, 8)
         except ConnectionResetError:
             return False
+        except OSError as error:
+            if error.errno not in _FOR_NOW:
+                raise
+            # The packet is still there.
+            time.sleep(_UNTIL_ROOM)
+            return True
         if not packet:
             return False
         message = json.loads(packet)

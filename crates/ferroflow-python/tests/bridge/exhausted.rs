@@ -1,11 +1,14 @@
 //! The system is out of what a child takes.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
-use ferroflow_python::{ChildLimits, Entry, Error, Sink, TemplateFile, TemplateLimits, processes};
+use ferroflow_python::{
+    ChildLimits, Entry, Error, ForkServer, Sink, TemplateFile, TemplateLimits, processes,
+};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use crate::support::Bridge;
+use crate::support::{Bridge, options, python};
 
 const LIMITS: TemplateLimits =
     TemplateLimits { import: std::time::Duration::from_mins(2), tasks_per_process: 2 };
@@ -65,4 +68,29 @@ async fn a_fork_server_without_descriptors_says_so_and_lives() {
         }
     }
     assert!(bridge.processes().contains(&server) && template.is_current(), "neither was replaced");
+}
+
+#[tokio::test]
+async fn an_interpreter_without_memory_says_so_and_starts_when_there_is_some() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let (narrow, script) = (folder.path().join("narrow"), folder.path().join("python"));
+    let text = format!(
+        "#!/bin/sh\n[ -e {} ] && ulimit -v 60000\nexec {} \"$@\"\n",
+        narrow.display(),
+        python().display()
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(&narrow, "").unwrap();
+    let mut options = options(folder.path(), "narrow");
+    options.python = script;
+    let server = ForkServer::at_first_use(options);
+    // However often that is: nothing is wrong with the fork server.
+    for _ in 0..6 {
+        let error = server.sdk_version().await.unwrap_err();
+        assert!(matches!(error, Error::Exhausted(_)) && error.is_for_now(), "{error:?}");
+    }
+    std::fs::remove_file(narrow).unwrap();
+    server.sdk_version().await.unwrap();
+    server.stop().await;
 }
