@@ -1,12 +1,15 @@
 //! Connections that others make to this process: so many at a time, each as long as something happens on it.
 //!
-//! Each takes a file descriptor, and tasks need those: nobody may have them all by connecting and saying nothing.
+//! Each takes a file descriptor, and tasks need those: nobody may have them all by connecting and saying nothing, nor keep
+//! others from being heard. Whoever comes when all places are taken gets that of the connection on which nothing has
+//! happened for the longest time.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::serve::Listener;
@@ -14,20 +17,45 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// So long nothing may happen on a connection before it is closed.
+/// So long nothing may happen on a connection before it is closed, and so long a request may take from its first byte to
+/// that of its answer.
 const IDLE: Duration = Duration::from_secs(15);
 
-/// A listener that has so many connections at a time. Others wait until one is closed.
+/// A listener that has so many connections at a time.
 pub(crate) struct Capped {
     listener: TcpListener,
     room: Arc<Semaphore>,
+    in_order: Arc<Mutex<InOrder>>,
     idle: Duration,
 }
 
 impl Capped {
     pub(crate) fn new(listener: TcpListener, most: usize) -> Self {
-        Self { listener, room: Arc::new(Semaphore::new(most)), idle: IDLE }
+        Self { listener, room: Arc::new(Semaphore::new(most)), in_order: Arc::default(), idle: IDLE }
+    }
+
+    /// A place for a connection that is there.
+    async fn place(&self) -> Place {
+        let permit = match Arc::clone(&self.room).try_acquire_owned() {
+            Ok(permit) => Some(permit),
+            Err(_) => self.place_of_another().await,
+        };
+        let close = CancellationToken::new();
+        let turn = lock(&self.in_order).add(close.clone());
+        let closed = Box::pin(close.clone().cancelled_owned());
+        Place { in_order: Arc::clone(&self.in_order), turn, close, closed, _permit: permit }
+    }
+
+    async fn place_of_another(&self) -> Option<OwnedSemaphorePermit> {
+        // What the others have sent may not have been looked at yet, if all of them have come together.
+        for _ in 0..2 {
+            tokio::task::yield_now().await;
+        }
+        lock(&self.in_order).close_first();
+        // Nobody closes the semaphore, so there is a place as soon as that connection is gone.
+        Arc::clone(&self.room).acquire_owned().await.ok()
     }
 }
 
@@ -36,10 +64,9 @@ impl Listener for Capped {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
-        // It is never closed, so there is a place sooner or later.
-        let place = Arc::clone(&self.room).acquire_owned().await.ok();
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        (Connection { stream, idle: self.idle, until: Box::pin(sleep(self.idle)), _place: place }, address)
+        let (place, until) = (self.place().await, Box::pin(sleep(self.idle)));
+        (Connection { stream, idle: self.idle, until, is_asking: false, place }, address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -47,28 +74,106 @@ impl Listener for Capped {
     }
 }
 
-/// A connection that fails when nothing has happened on it for a while.
+/// The connections in the order in which something has happened on them: that first on which nothing has for longest.
+#[derive(Default)]
+struct InOrder {
+    next: u64,
+    connections: BTreeMap<u64, CancellationToken>,
+}
+
+impl InOrder {
+    fn add(&mut self, close: CancellationToken) -> u64 {
+        self.next += 1;
+        self.connections.insert(self.next, close);
+        self.next
+    }
+
+    fn close_first(&mut self) {
+        if let Some((_, close)) = self.connections.pop_first() {
+            close.cancel();
+        }
+    }
+}
+
+fn lock(in_order: &Mutex<InOrder>) -> std::sync::MutexGuard<'_, InOrder> {
+    in_order.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The place of a connection, until somebody else needs it.
+struct Place {
+    in_order: Arc<Mutex<InOrder>>,
+    turn: u64,
+    close: CancellationToken,
+    closed: Pin<Box<WaitForCancellationFutureOwned>>,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Place {
+    /// Something has happened: all others are before it now.
+    fn goes_last(&mut self) {
+        let mut in_order = lock(&self.in_order);
+        // One that is to be closed is not there any more.
+        if in_order.connections.remove(&self.turn).is_some() {
+            self.turn = in_order.add(self.close.clone());
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.in_order).connections.remove(&self.turn);
+    }
+}
+
+/// A connection that fails when nothing has happened on it for a while, or when another needs its place.
 pub(crate) struct Connection {
     stream: TcpStream,
     idle: Duration,
     until: Pin<Box<Sleep>>,
-    _place: Option<OwnedSemaphorePermit>,
+    /// Whether a part of a request is there, and nothing of its answer: more of it gives no more time.
+    is_asking: bool,
+    place: Place,
+}
+
+/// What happens on a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Reading,
+    Writing,
+    /// What comes after writing, and is done whenever there is nothing to do.
+    Other,
 }
 
 impl Connection {
     fn unless_idle<T>(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
+        step: Step,
         poll: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
+        if self.place.closed.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
         let polled = poll(Pin::new(&mut self.stream), context);
         if polled.is_ready() {
-            let idle = self.idle;
-            self.until.as_mut().set(sleep(idle));
-            return polled;
+            self.as_mut().goes_on(step);
         }
-        ready!(self.until.as_mut().poll(context));
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+        // Who is given byte after byte of a request that never ends is asked here, too.
+        if self.until.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        polled
+    }
+
+    fn goes_on(mut self: Pin<&mut Self>, step: Step) {
+        let is_more_of_a_request = step == Step::Reading && self.is_asking;
+        if step == Step::Other || is_more_of_a_request {
+            return;
+        }
+        let idle = self.idle;
+        self.until.as_mut().set(sleep(idle));
+        self.place.goes_last();
+        self.is_asking = step == Step::Reading;
     }
 }
 
@@ -78,21 +183,21 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.unless_idle(context, |stream, context| stream.poll_read(context, buffer))
+        self.unless_idle(context, Step::Reading, |stream, context| stream.poll_read(context, buffer))
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.unless_idle(context, |stream, context| stream.poll_write(context, bytes))
+        self.unless_idle(context, Step::Writing, |stream, context| stream.poll_write(context, bytes))
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.unless_idle(context, TcpStream::poll_flush)
+        self.unless_idle(context, Step::Other, TcpStream::poll_flush)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.unless_idle(context, TcpStream::poll_shutdown)
+        self.unless_idle(context, Step::Other, TcpStream::poll_shutdown)
     }
 }
 
@@ -104,35 +209,93 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn who_says_nothing_makes_room_for_others() {
-        const MOST: usize = 2;
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
+
+    /// Serves answers, and tells where, and which places are free.
+    async fn serve(most: usize, idle: Duration) -> (SocketAddr, Arc<Semaphore>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let capped = Capped { idle: Duration::from_millis(200), ..Capped::new(listener, MOST) };
+        let capped = Capped { idle, ..Capped::new(listener, most) };
         let room = Arc::clone(&capped.room);
         let router = Router::new().route("/", get(|| async { "an answer" }));
         tokio::spawn(async move { axum::serve(capped, router).await });
+        (address, room)
+    }
 
+    async fn ask(mut connection: TcpStream) {
+        connection.write_all(REQUEST).await.unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.ends_with("an answer"), "{answer}");
+    }
+
+    async fn is_closed(connection: &mut TcpStream) -> bool {
+        connection.read(&mut [0; 1]).await.unwrap_or(0) == 0
+    }
+
+    #[tokio::test]
+    async fn who_says_nothing_makes_room_for_others() {
+        const MOST: usize = 32;
+        let (address, room) = serve(MOST, Duration::from_hours(1)).await;
         let mut silent = Vec::new();
-        for _ in 0..3 * MOST {
+        for number in 0..400 {
             silent.push(TcpStream::connect(address).await.unwrap());
+            if number % 50 == 0 {
+                ask(TcpStream::connect(address).await.unwrap()).await;
+            }
         }
-        while room.available_permits() > 0 {
+        // Behind all of them somebody asks, and is answered; those that came last still have their places.
+        ask(TcpStream::connect(address).await.unwrap()).await;
+        for connection in &mut silent[..400 - MOST] {
+            assert!(is_closed(connection).await);
+        }
+        ask(silent.pop().unwrap()).await;
+        drop(silent);
+        while room.available_permits() < MOST {
             tokio::task::yield_now().await;
         }
-        // Behind all of them somebody asks, and is answered.
-        let mut asking = TcpStream::connect(address).await.unwrap();
-        asking.write_all(b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n").await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn who_asks_before_many_others_come_is_answered() {
+        let (address, _) = serve(4, Duration::from_hours(1)).await;
+        let connect = || {
+            let connection = std::net::TcpStream::connect(address).unwrap();
+            connection.set_nonblocking(true).unwrap();
+            connection
+        };
+        // All of them are there before the first is looked at.
+        let mut asking = connect();
+        std::io::Write::write_all(&mut asking, REQUEST).unwrap();
+        let silent: Vec<_> = (0..100).map(|_| connect()).collect();
         let mut answer = String::new();
-        asking.read_to_string(&mut answer).await.unwrap();
+        TcpStream::from_std(asking).unwrap().read_to_string(&mut answer).await.unwrap();
         assert!(answer.ends_with("an answer"), "{answer}");
-        for mut connection in silent {
-            assert_eq!(connection.read(&mut [0; 1]).await.unwrap_or(0), 0, "it was closed");
+        drop(silent);
+    }
+
+    #[tokio::test]
+    async fn a_connection_on_which_nothing_happens_is_closed() {
+        let (address, room) = serve(2, Duration::from_millis(100)).await;
+        let mut silent = TcpStream::connect(address).await.unwrap();
+        assert!(is_closed(&mut silent).await);
+        while room.available_permits() < 2 {
+            tokio::task::yield_now().await;
         }
-        // The listener holds a place for whoever comes next.
-        while room.available_permits() < MOST - 1 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+
+    #[tokio::test]
+    async fn a_request_that_comes_byte_by_byte_is_not_waited_for() {
+        let (address, _) = serve(2, Duration::from_millis(200)).await;
+        let mut slow = TcpStream::connect(address).await.unwrap();
+        let mut written = 0;
+        let patience = tokio::time::timeout(Duration::from_millis(20), is_closed(&mut slow));
+        let mut closed = patience.await.is_ok();
+        while !closed {
+            written += 1;
+            assert!(written < 1_000, "it is waited for");
+            closed = slow.write_all(b"G").await.is_err()
+                || tokio::time::timeout(Duration::from_millis(20), is_closed(&mut slow)).await.is_ok();
         }
     }
 }
