@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod callbacks;
 mod exhausted;
 mod hostile;
 mod hot_pages;
