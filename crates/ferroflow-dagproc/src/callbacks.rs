@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ferroflow_db::callback::{self, HeldCallback};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, job};
+use ferroflow_execution::Asker;
 use ferroflow_model::{Json, extended_json, standard_json};
 use ferroflow_python::{ParseOutcome, ParseRequest, Sink, parse};
 use ferroflow_telemetry::clock::signed;
@@ -50,6 +51,13 @@ impl Request {
     fn is_of(&self, dag_id: &str, run_id: &str) -> bool {
         let about = self.whole.get("ti").unwrap_or(&self.whole);
         about["dag_id"] == dag_id && about["run_id"] == run_id
+    }
+
+    /// Says whose requests they are that it makes.
+    fn sign(&self, asker: &mut Asker) {
+        let about = self.whole.get("ti").unwrap_or(&self.whole);
+        let text = |key: &str| about[key].as_str().map(str::to_owned);
+        (asker.dag_id, asker.run_id, asker.task_id) = (text("dag_id"), text("run_id"), text("task_id"));
     }
 }
 
@@ -120,7 +128,9 @@ async fn run_with(cx: &Context, callback: &Callback, sink: &Arc<dyn Sink>) -> Re
         bundle_name: request.bundle_name.clone(),
         callbacks: vec![Json::from(request.whole.clone())],
     };
-    let report = match parse(&cx.python, &parse_request, &cx.parse_limits(), &cx.requests, sink).await {
+    let mut requests = cx.requests_of(&parse_request.file);
+    request.sign(&mut requests.asker);
+    let report = match parse(&cx.python, &parse_request, &cx.parse_limits(), &requests, sink).await {
         Ok(report) => report,
         Err(error) => {
             give_back(cx, callback).await?;

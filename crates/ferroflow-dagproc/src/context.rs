@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{Db, ScopedFutureExt as _};
 use ferroflow_execution::{
-    MaskRules, Masker, ParsingRequests, PythonBackend, Rules, SecretsBackend, Service,
+    Asker, MaskRules, Masker, ParsingRequests, PythonBackend, Rules, SecretsBackend, Service,
 };
 use ferroflow_model::file_queue::SortMode;
 use ferroflow_python::bundles::{Bundles, ConfiguredBundle};
@@ -51,7 +51,7 @@ pub struct Context {
     configured: OnceCell<Vec<ConfiguredBundle>>,
     pub(crate) timetables: Timetables,
     pub(crate) listeners: Listeners,
-    pub(crate) requests: ParsingRequests,
+    service: Service,
     pub(crate) logs: ChildLogs,
     pub(crate) store: StoreSettings,
     discovery: Arc<Discovery>,
@@ -93,7 +93,7 @@ impl Context {
         });
         Self {
             store: StoreSettings::new(&settings, Arc::clone(&fernet)),
-            requests: ParsingRequests(Service {
+            service: Service {
                 db: db.clone(),
                 fernet,
                 environment: Arc::new(environment),
@@ -101,7 +101,7 @@ impl Context {
                 timetables: None,
                 masker,
                 rules: Rules::of(&settings),
-            }),
+            },
             timetables: Timetables::new(python.clone(), own.timetable_timeout),
             listeners: Listeners::new(python.clone()),
             discovery: Arc::new(Discovery::new(python.clone())),
@@ -133,7 +133,13 @@ impl Context {
 
     /// What answers user code.
     pub fn service(&self) -> &Service {
-        &self.requests.0
+        &self.service
+    }
+
+    /// The same, for user code of a DAG file: by that its requests are named in the log.
+    pub(crate) fn requests_of(&self, file: &Path) -> ParsingRequests {
+        let errand = Some(format!("DAG file {}", file.display()));
+        ParsingRequests { service: self.service.clone(), asker: Asker { errand, ..Asker::default() } }
     }
 
     /// This host.

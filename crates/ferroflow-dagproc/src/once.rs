@@ -211,7 +211,8 @@ async fn parse_quietly(cx: &Context, work: FileToParse) -> Result<FileParsed, Er
         callbacks: Vec::new(),
     };
     let sink: Arc<dyn Sink> = Arc::new(Nowhere);
-    let report = parse(&cx.python, &request, &cx.parse_limits(), &cx.requests, &sink).await?;
+    let requests = cx.requests_of(&request.file);
+    let report = parse(&cx.python, &request, &cx.parse_limits(), &requests, &sink).await?;
     Ok(FileParsed {
         bundle_name: request.bundle_name,
         relative_path: work.file.relative.to_string(),

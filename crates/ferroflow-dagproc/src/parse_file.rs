@@ -51,7 +51,8 @@ pub(crate) async fn run(cx: &Context, work: &FileToParse) -> Result<Parsed, Erro
         callbacks: Vec::new(),
     };
     let sink = cx.logs.sink(&work.file.bundle, &work.file.relative, clock::now());
-    let report = parse(&cx.python, &request, &cx.parse_limits(), &cx.requests, &sink).await?;
+    let requests = cx.requests_of(&request.file);
+    let report = parse(&cx.python, &request, &cx.parse_limits(), &requests, &sink).await?;
     Ok(Parsed { outcome: report.outcome, duration: report.duration.as_secs_f64() })
 }
 

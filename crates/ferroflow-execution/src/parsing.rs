@@ -15,13 +15,18 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// Answers the messages that a child of the DAG processor sends.
 #[derive(Clone)]
-pub struct ParsingRequests(pub Service);
+pub struct ParsingRequests {
+    /// What answers.
+    pub service: Service,
+    /// Whose requests they are.
+    pub asker: Asker,
+}
 
 impl Answers for ParsingRequests {
     /// The answer to the request of this `type`. There always is one: a child waits for it.
     async fn answer(&self, kind: &str, body: Value) -> Answer {
-        let answered = ask_patiently(kind, LIMIT, || self.0.answer_common(kind, &body)).await;
-        answered.unwrap_or_else(|refusal| refusal.told(kind, "GENERIC_ERROR", &Asker::default()))
+        let answered = ask_patiently(kind, LIMIT, || self.service.answer_common(kind, &body)).await;
+        answered.unwrap_or_else(|refusal| refusal.told(kind, "GENERIC_ERROR", &self.asker))
     }
 }
 

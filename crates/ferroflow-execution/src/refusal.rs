@@ -75,7 +75,7 @@ pub struct Asker {
     pub map_index: Option<i32>,
     /// Which try.
     pub try_number: Option<i32>,
-    /// What is no task: a callback, a test of a connection.
+    /// What is no task: a DAG file, a callback, a test of a connection.
     pub errand: Option<String>,
 }
 

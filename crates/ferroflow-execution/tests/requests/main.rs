@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use ferroflow_config::Environment;
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_execution::{MaskRules, Masker, ParsingRequests, Rules, Service};
+use ferroflow_execution::{Asker, MaskRules, Masker, ParsingRequests, Rules, Service};
 use ferroflow_python::{Answer, Answers};
 use ferroflow_testkit::{Airflow, Server, TestDb};
 use jiff::{Timestamp, ToSpan as _};
@@ -115,7 +115,7 @@ async fn the_environment_goes_before_the_database_and_secrets_are_masked() {
         .with("AIRFLOW_VAR_A_1", "from outside")
         .with("AIRFLOW_CONN_FULL", "postgresql://me:p%40ssword@Host:5/db?x=1&y=a+b")
         .with("AIRFLOW_CONN_PLAIN", "{broken");
-    requests.0.environment = Arc::new(environment);
+    requests.service.environment = Arc::new(environment);
     let ask = async |message: Value| asked(&requests, &message).await["body"].clone();
     assert_eq!(ask(json!({"type": "GetVariable", "key": "a_1"})).await["value"], "from outside");
     let expected = json!({
@@ -126,7 +126,10 @@ async fn the_environment_goes_before_the_database_and_secrets_are_masked() {
     let fallen_through = ask(json!({"type": "GetConnection", "conn_id": "plain"})).await;
     assert_eq!(fallen_through["conn_type"], "http", "what cannot be read is passed over");
     ask(json!({"type": "MaskSecret", "value": {"token": "t0ken!"}, "name": null})).await;
-    assert_eq!(requests.0.masker.redact("p@ssword, t0ken! and from outside"), "***, *** and from outside");
+    assert_eq!(
+        requests.service.masker.redact("p@ssword, t0ken! and from outside"),
+        "***, *** and from outside"
+    );
 }
 
 #[tokio::test]
@@ -159,7 +162,7 @@ async fn times_of_a_frame_are_understood() {
 }
 
 async fn requests(database: &TestDb) -> ParsingRequests {
-    ParsingRequests(service(database).await)
+    ParsingRequests { service: service(database).await, asker: Asker::default() }
 }
 
 async fn service(database: &TestDb) -> Service {

@@ -15,6 +15,12 @@ def attempt(name, ask):
         trace(f"{name}:", "got", repr(ask()))
     except BaseException as error:
         trace(f"{name}:", type(error).__name__, str(error).replace("\n", " "))
+
+def asks_for_what_no_file_may_have():
+    from airflow.sdk.execution_time import task_runner
+    attempt("at import", lambda: task_runner.SUPERVISOR_COMMS.send(comms.GetAssetByName(name="missing")))
+
+asks_for_what_no_file_may_have()
 "#;
 
 const TASKS: &str = r#"
@@ -108,6 +114,14 @@ async fn what_a_task_may_not_have_is_refused_as_by_airflow() {
         trace.iter().any(|line| line.starts_with("asset: ") && line.contains("ASSET_NOT_FOUND")),
         "{trace:#?}"
     );
+
+    // The log says who asked.
+    let failed: Vec<&str> =
+        output.lines().filter(|line| line.contains("a request of user code failed")).collect();
+    let has = |words: &[&str]| failed.iter().any(|line| words.iter().all(|word| line.contains(word)));
+    let task = ["dag_id=\"faults\"", "run_id=\"manual__", "task_id=\"asks\"", "try_number=1"];
+    assert!(has(&[&task[..], &["request=\"SetTaskStateStore\""]].concat()), "{failed:#?}");
+    assert!(has(&["errand=\"DAG file /", "/faults.py\"", "request=\"GetAssetByName\""]), "{failed:#?}");
 
     let states = stage.states().await;
     assert_eq!((&*states["asks"], &*states["uses_the_database"]), ("success 1", "success 1"), "{output}");
