@@ -1,10 +1,11 @@
 //! What is measured of the steps, once they are done.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_db::gauges::TaskCount;
-use ferroflow_model::admission::Refusal;
+use ferroflow_model::admission::{ClosedPool, InstanceKey, Refusal};
 use ferroflow_model::outcome::Outcome;
 use ferroflow_model::readiness::RunVerdict;
 use ferroflow_model::state::{RunState, RunType, TaskState};
@@ -29,8 +30,8 @@ pub(crate) struct Told {
     set_aside: HashMap<String, String>,
     /// What else is set aside.
     pub(crate) others: SetAside,
-    /// DAGs with tasks that wait for a pool which does not exist, and that pool.
-    without_pool: HashSet<(String, String)>,
+    /// Pools that tasks wait for and that do not exist.
+    missing_pools: HashSet<Arc<str>>,
 }
 
 impl Told {
@@ -94,25 +95,25 @@ impl Told {
     /// Logs each once, as long as it is so: these tasks are looked at again and again. Says how many were new.
     fn log_missing_pools(&mut self, pass: &QueuedTasks) -> usize {
         let (mut missing, mut new) = (HashSet::new(), 0);
-        for refused in &pass.refused {
-            let Refusal::PoolMissing { pool } = &refused.refusal else { continue };
-            let (dag_id, task_id) = (&refused.head.dag_id, &refused.head.task_id);
-            let known = (dag_id.to_string(), pool.to_string());
-            if !self.without_pool.contains(&known) && !missing.contains(&known) {
+        for ClosedPool { pool, head, waiting, refusal } in &pass.closed_pools {
+            if !matches!(refusal, Refusal::PoolMissing { .. }) {
+                continue;
+            }
+            if !self.missing_pools.contains(pool) {
                 new += 1;
-                let run_id = &refused.head.run_id;
+                let InstanceKey { dag_id, run_id, task_id, .. } = head;
                 tracing::warn!(
-                    %dag_id, %run_id, %task_id, %pool,
-                    "a task waits for a pool that does not exist; `ferroflow pools set` makes it"
+                    %pool, %dag_id, %run_id, %task_id, waiting,
+                    "tasks wait for a pool that does not exist; `ferroflow pools set` makes it"
                 );
             }
-            missing.insert(known);
+            missing.insert(Arc::clone(pool));
         }
         // Who was not looked at may still wait.
         if pass.stopped.is_some() {
-            missing.extend(self.without_pool.drain());
+            missing.extend(self.missing_pools.drain());
         }
-        self.without_pool = missing;
+        self.missing_pools = missing;
         new
     }
 
@@ -312,7 +313,6 @@ impl ActiveRun {
 
 #[cfg(test)]
 mod tests {
-    use ferroflow_model::admission::{ClosedPool, InstanceKey, Refused as Waiting};
     use ferroflow_telemetry::metrics::{MetricsSettings, Prometheus};
 
     use super::*;
@@ -327,9 +327,14 @@ mod tests {
         prometheus.shown().text()
     }
 
+    fn closed(pool: &str, waiting: usize, refusal: Refusal) -> ClosedPool {
+        let head = InstanceKey { dag_id: "d".into(), run_id: "r".into(), task_id: "t".into(), map_index: -1 };
+        ClosedPool { pool: pool.into(), head, waiting, refusal }
+    }
+
     fn pass(waiting: usize) -> QueuedTasks {
         let refusal = Refusal::PoolFull { pool: "a".into(), in_use: 1, slots: 1 };
-        let closed = ClosedPool { pool: "a".into(), waiting, refusal };
+        let closed = closed("a", waiting, refusal);
         QueuedTasks {
             closed_pools: vec![closed].into_iter().filter(|_| waiting > 0).collect(),
             ..Default::default()
@@ -349,9 +354,8 @@ mod tests {
 
     #[test]
     fn a_pool_that_is_not_there_is_told_once_and_again_when_it_has_been_there() {
-        let head = InstanceKey { dag_id: "d".into(), run_id: "r".into(), task_id: "t".into(), map_index: -1 };
-        let refused = Waiting { head, waiting: 1, refusal: Refusal::PoolMissing { pool: "p".into() } };
-        let without = QueuedTasks { refused: vec![refused], ..QueuedTasks::default() };
+        let missing = closed("p", 1, Refusal::PoolMissing { pool: "p".into() });
+        let without = QueuedTasks { closed_pools: vec![missing], ..QueuedTasks::default() };
         let mut told = Told::default();
         assert_eq!(told.log_missing_pools(&without), 1);
         assert_eq!(told.log_missing_pools(&without), 0);

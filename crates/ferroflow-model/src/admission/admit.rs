@@ -104,9 +104,11 @@ impl Call<'_> {
         let reserved = self.decision.reserved.get(line.pool).cloned();
         let closed = reserved.map_or_else(|| self.room.check_open(line.pool, &self.decision.taken), Err);
         if let Err(refusal) = closed {
-            if line.left > 0 {
+            if line.left > 0
+                && let Some(Place { key: head, .. }) = line.next()
+            {
                 let (pool, waiting) = (line.pool.clone(), std::mem::take(&mut line.left));
-                self.decision.closed_pools.push(ClosedPool { pool, waiting, refusal });
+                self.decision.closed_pools.push(ClosedPool { pool, head, waiting, refusal });
             }
             return;
         }

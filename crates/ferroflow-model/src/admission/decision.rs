@@ -54,6 +54,8 @@ pub struct Refused {
 pub struct ClosedPool {
     /// The pool.
     pub pool: Arc<str>,
+    /// The first of those that wait for it.
+    pub head: InstanceKey,
     /// How many wait for it and were not looked at.
     pub waiting: usize,
     /// Why.

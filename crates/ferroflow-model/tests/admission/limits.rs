@@ -50,6 +50,8 @@ fn a_pool_that_does_not_exist_admits_nobody() {
     let world = World::new(&[("main", 1)], vec![in_pool("gone", candidate("d/r/t")), candidate("d/r/u")]);
     assert_eq!(world.admitted(), ["u"]);
     assert_refused(&world, &world.candidates[0], "pool 'gone' does not exist");
+    let closed = world.decide().closed_pools;
+    assert_eq!((closed.len(), &closed[0].head), (1, &world.candidates[0].key));
 }
 
 #[test]

@@ -100,7 +100,11 @@ async fn limits_and_who_holds_them(server: Server) {
     let full = "pool: pool 'small' is full: 1 of 1 slots are in use 90 s ago";
     assert_eq!(place.reasons(&["dag", "run", "a"]).await, [full, "  'dag.b' of run 'run' queued 30 s ago"]);
     testing::change(&place.db, "UPDATE task_instance SET pool = 'none' WHERE task_id = 'a'").await.unwrap();
-    assert_eq!(place.reasons(&["dag", "run", "a"]).await, ["no_pool: pool 'none' does not exist 90 s ago"]);
+    let no_pool = "pool 'none' does not exist";
+    assert_eq!(place.reasons(&["dag", "run", "a"]).await, [format!("no_pool: {no_pool} 90 s ago")]);
+    // No time mends that: whoever asks about the DAG is told at once.
+    let of_dag = place.ask(&["dag"]).await.unwrap();
+    assert!(of_dag.parts[0].reasons.iter().any(|reason| reason.text == no_pool), "{of_dag:?}");
 
     place
         .instance(of("elsewhere"), |row| {
@@ -164,6 +168,8 @@ async fn at_work_and_parked(server: Server) {
          and has not started; it is taken back when it stays so 100 s ago until in 500 s"
     );
     assert_eq!(place.reasons(&["dag", "run", "a"]).await, [queued]);
+    let of_run = place.ask(&["dag", "run"]).await.unwrap();
+    assert!(of_run.reasons[0].text.contains("1 of its task instances is not finished"), "{of_run:?}");
     place
         .instance(of("b"), |row| {
             running(row);
