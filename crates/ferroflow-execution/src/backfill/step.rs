@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ferroflow_db::backfill_creation::{self, RunThere};
-use ferroflow_db::{Error, Json, Tx, dag_run_creation};
+use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, dag_run_creation, run_facts};
 use ferroflow_model::backfill::{Fate, Skipped};
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
 use ferroflow_model::timetable::RunInfo;
@@ -84,6 +84,7 @@ impl<'a> Work<'a> {
         places: &[usize],
         there: &HashMap<Timestamp, RunThere>,
     ) -> Result<Step, Refusal> {
+        let sizes = self.sizes(places, there).await?;
         let (mut new, mut again, mut instances, mut taken) = (HashMap::new(), Vec::new(), 0, 0);
         for place in places {
             if instances >= ENOUGH_INSTANCES {
@@ -98,8 +99,11 @@ impl<'a> Work<'a> {
                     new.insert(*place, planned);
                 }
                 Fate::Cleared => {
-                    instances += self.known.dag.tasks().len();
-                    again.extend(self.dates.date(run).and_then(|date| there.get(&date)));
+                    let run = self.dates.date(run).and_then(|date| there.get(&date));
+                    // It may get more: the newest version of the DAG has tasks that it has not.
+                    let size = run.and_then(|run| sizes.get(&run.id)).copied();
+                    instances += size.unwrap_or_default().max(self.known.dag.tasks().len());
+                    again.extend(run);
                 }
                 Fate::Skipped(_) => {}
             }
@@ -111,6 +115,28 @@ impl<'a> Work<'a> {
         let plans = clear::plans(db, unixname, &self.asked.dag_id, &names, wants_newest).await?;
         let again = plans.into_iter().map(|plan| (plan.run(), plan)).collect();
         Ok(Step { places: places[..taken].to_vec(), new, again })
+    }
+
+    /// How many task instances the runs have that begin anew, by their rows.
+    async fn sizes(
+        &self,
+        places: &[usize],
+        there: &HashMap<Timestamp, RunThere>,
+    ) -> Result<HashMap<i64, usize>, Refusal> {
+        let cleared = places.iter().map(|place| &self.dates.runs[*place]).filter_map(|run| {
+            let is_cleared = matches!(self.dates.fate(there, run, self.asked), Fate::Cleared);
+            self.dates.date(run).filter(|_| is_cleared).and_then(|date| there.get(&date))
+        });
+        let ids: &[i64] = &cleared.map(|run| run.id).collect::<Vec<_>>();
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let read = self.service.db.read(|tx| async move { run_facts::stands(tx, ids).await }.scope_boxed());
+        let sizes = read
+            .await?
+            .into_iter()
+            .map(|(id, stand)| (id, usize::try_from(stand.instances).unwrap_or_default()));
+        Ok(sizes.collect())
     }
 
     async fn planned(&self, run: &RunInfo) -> Result<ToMake, Refusal> {

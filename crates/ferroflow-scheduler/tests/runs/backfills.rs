@@ -237,4 +237,12 @@ async fn no_step_goes_on_when_it_has_enough_task_instances() {
     let (made, sizes) = make(&place.scheduler().await, &asked("dag", 4, Reprocess::None)).await;
     assert_eq!(made.unwrap().unwrap().made, 4);
     assert_eq!(sizes, [3, 1], "two have less than enough, and three more");
+
+    // The same counts where these runs begin anew.
+    for table in ["dag_run", "task_instance"] {
+        place.database.execute(format!("UPDATE {table} SET state = 'success'")).await;
+    }
+    place.database.execute("UPDATE backfill SET completed_at = created_at").await;
+    let (made, sizes) = make(&place.scheduler().await, &asked("dag", 4, Reprocess::Completed)).await;
+    assert_eq!((made.unwrap().unwrap().cleared, sizes), (4, vec![3, 1]));
 }
