@@ -59,6 +59,7 @@ def sequences():
     from airflow.sdk import (
         DAG,
         Asset,
+        AssetAlias,
         AsyncCallback,
         CronDataIntervalTimetable,
         CronPartitionTimetable,
@@ -79,6 +80,11 @@ def sequences():
         return DeadlineAlert(
             reference=reference, interval=timedelta(minutes=minutes), callback=callback, name=name
         )
+
+    def referring():
+        parcels, letters = Asset("parcels", uri="s3://parcels"), Asset("letters", uri="s3://letters")
+        task = {"inlets": [letters], "outlets": [letters]}
+        return dag("referring", schedule=[parcels, AssetAlias("post")], task=task)
 
     day = "'2024-01-31 00:00:00.000000'"
     ran = ["r", day]
@@ -191,6 +197,12 @@ def sequences():
             {"dags": [], "import_errors": {"errors.py": "second"}},
             {"dags": [dag("errors")]},
             {"dags": []},
+        ],
+        "referring": [
+            {"dags": [referring()]},
+            # What it waits for and updates stays.
+            {"dags": [], "import_errors": {"referring.py": "broken"}},
+            {"dags": [referring()]},
         ],
         "partitions": [
             {"dags": [dag("partitions", schedule=monthly, catchup=True)]},
