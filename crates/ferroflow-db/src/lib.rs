@@ -79,6 +79,7 @@ pub mod scheduler_job;
 pub mod schema;
 pub mod serialized_dag;
 pub mod situation;
+pub mod sqlite_files;
 mod statement;
 pub mod table_size;
 pub mod task_instance;

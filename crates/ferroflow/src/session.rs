@@ -11,7 +11,7 @@ use ferroflow_dagproc::{Host, Parts};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::log_template::{LogTemplate, LogTemplates};
 use ferroflow_db::schema::Creation;
-use ferroflow_db::{ConnectError, DatabaseUrl, Db, Options};
+use ferroflow_db::{ConnectError, DatabaseUrl, Db, Options, sqlite_files};
 use ferroflow_python::interpreter::{Interpreter, Places};
 use ferroflow_python::{ForkServer, ForkServerOptions};
 use ferroflow_telemetry::metrics::{self, Installed, MetricsSettings, OtelSettings};
@@ -133,6 +133,16 @@ impl Session {
     /// Where the database is, without the password when printed.
     pub(crate) fn database_url(&self) -> Result<DatabaseUrl> {
         Ok(DatabaseUrl::parse(self.settings.database.sql_alchemy_conn.expose()).map_err(ConnectError::Url)?)
+    }
+
+    /// What to tell and what to do if everybody on this host can read the database, which holds secrets.
+    pub(crate) fn database_open_to_all(&self) -> Option<(String, String)> {
+        let files = sqlite_files::readable_by_all(&self.database_url().ok()?);
+        let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        (!files.is_empty()).then(|| {
+            let told = "every user of this host can read the database, with passwords and XComs in it";
+            (told.to_owned(), format!("chmod 600 {}", files.join(" ")))
+        })
     }
 
     pub(crate) fn database_options(&self) -> Options {

@@ -1,5 +1,6 @@
 //! What `ferroflow db clean` does otherwise than Airflow's, and what becomes of it when it is interrupted.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -29,6 +30,21 @@ async fn however_many_batches_there_are_old_rows_are_in_one_table() {
         let kept = told.stdout.lines().filter(|line| line.starts_with("Moving data to table")).count();
         assert_eq!(kept, 1, "{server:?}: {}", told.stdout);
         assert!(told.stderr.matches("xcom: 2 rows deleted, 0 in use").count() > 10, "{}", told.stderr);
+    }
+}
+
+/// There are XComs in them.
+#[tokio::test]
+async fn exported_rows_are_for_nobody_else_to_read() {
+    let site = site(Server::Sqlite).await;
+    site.run(&[&CLEAN[..], &["-t", "xcom"]].concat()).expect_success();
+    let home = site.program.home();
+    site.run(&["db", "export-archived", "--output-path", home.to_str().unwrap()]).expect_success();
+    let files = std::fs::read_dir(home).unwrap().map(|file| file.unwrap().path());
+    let exported: Vec<_> = files.filter(|path| path.extension().is_some_and(|kind| kind == "csv")).collect();
+    assert!(exported.iter().any(|path| path.to_str().unwrap().contains("_xcom_")), "{exported:?}");
+    for path in &exported {
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{}", path.display());
     }
 }
 

@@ -77,7 +77,12 @@ async fn without_a_key_that_is_told_and_files_with_secrets_are_for_nobody_else()
     }
     run(KEY, &["connections", "export", "connections.json"]);
     run(KEY, &["variables", "export", "variables.json"]);
-    for file in ["connections.json", "variables.json"] {
+    // Nor may they read one that was there and that they could read.
+    site.write("again.json", "{}");
+    let there = site.program.home().join("again.json");
+    std::fs::set_permissions(&there, std::fs::Permissions::from_mode(0o644)).unwrap();
+    run(KEY, &["connections", "export", "again.json"]);
+    for file in ["connections.json", "variables.json", "again.json"] {
         let mode = std::fs::metadata(site.program.home().join(file)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }

@@ -1,5 +1,7 @@
 //! Databases: ready, of another revision, absent.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use ferroflow_db::testing;
 use ferroflow_testkit::Server;
 use ferroflow_testkit::dag_processing::Place;
@@ -56,6 +58,18 @@ async fn ready(server: Server) -> String {
     }
     assert!(!text.contains("postgresql://postgres:"), "no password is shown\n{text}");
     text
+}
+
+/// As Airflow makes it.
+#[tokio::test]
+async fn a_database_that_everybody_can_read_is_told() {
+    let place = Place::on(Server::Sqlite).await;
+    let file = place.db().sqlite_path();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let (code, text) = asked(&place, &[]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("warning  every user of this host can read the database"), "{text}");
+    assert!(text.contains(&format!("chmod 600 {}", file.display())), "{text}");
 }
 
 #[tokio::test]

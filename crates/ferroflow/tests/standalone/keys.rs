@@ -21,11 +21,13 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// Starts it, and waits until it tells of its keys. It is not at work yet, and would not end in order.
-fn told(home: &Home, words: &[&str]) {
+/// Starts it, waits until it tells of its keys, and answers all that it has told. It is not at work yet, and would not
+/// end in order.
+fn told(home: &Home, words: &[&str]) -> String {
     let mut running = home.start();
     wait_for_line(&running, words);
     running.kill();
+    running.log()
 }
 
 fn ferroflow(home: &Home, arguments: &[&str]) -> String {
@@ -78,7 +80,12 @@ fn what_is_encrypted_keeps_its_key() {
     let add = ["connections", "add", "store", "--conn-uri", "http://me:northwest@h"];
     let mut command = home.command(Path::new(FERROFLOW), &add);
     finish(command.env("AIRFLOW__CORE__FERNET_KEY", KEY), "").expect_success();
-    told(&home, &["keys ", "none made", "the [core] fernet_key that it was encrypted with"]);
+    let db = home.airflow().join("airflow.db");
+    fs::set_permissions(&db, fs::Permissions::from_mode(0o644)).unwrap();
+    let readable =
+        format!("can read the database, with passwords and XComs in it: chmod 600 {}", db.display());
+    let log = told(&home, &["keys ", "none made", "the [core] fernet_key that it was encrypted with"]);
+    assert!(log.contains(&readable), "{log}");
     assert!(!home.airflow().join("airflow.cfg").exists());
     let mut command = home.command(Path::new(FERROFLOW), &["connections", "get", "store", "-o", "json"]);
     let shown = finish(command.env("AIRFLOW__CORE__FERNET_KEY", KEY), "").expect_success();

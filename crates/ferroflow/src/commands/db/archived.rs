@@ -9,6 +9,7 @@ use ferroflow_db::{Db, ScopedFutureExt as _, cleaning, schema};
 
 use super::asked_tables::{TablesArgs, typed};
 use crate::commands::audit::{Deed, note_deed};
+use crate::commands::secret_file;
 use crate::output::note;
 use crate::session::Session;
 
@@ -109,10 +110,11 @@ async fn drop_one(db: &Db, name: &str) -> Result<()> {
     Ok(note(&format!("{name}: dropped"))?)
 }
 
-/// Writes all rows of a table, and says how many. The file has its name only when it is complete.
+/// Writes all rows of a table, and says how many. The file has its name only when it is complete, and is for nobody else
+/// to read: there are XComs among them.
 async fn write_file(db: &Db, name: &str, path: &Path) -> Result<u64> {
     let unfinished = path.with_extension("csv.unfinished");
-    let mut file = BufWriter::new(fs_err::File::create(&unfinished)?);
+    let mut file = BufWriter::new(secret_file::create(&unfinished)?);
     let columns = db.read(|tx| async move { cleaning::columns(tx, name).await }.scope_boxed()).await?;
     write_line(&mut file, &columns.into_iter().map(Some).collect::<Vec<_>>())?;
     let rows = copy_rows(db, name, &mut file).await?;

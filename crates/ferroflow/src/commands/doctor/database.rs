@@ -30,6 +30,8 @@ pub(super) async fn examine(session: &Session) -> (Topic, Option<Db>) {
     };
     let mut findings = vec![Finding::ok(format!("{place} ({})", db.server()))];
     findings.extend(of_dialect(db.dialect()));
+    let open = session.database_open_to_all();
+    findings.extend(open.map(|(told, advice)| Finding::warning(told).advise(advice)));
     if let Err(error) = schema::check(&db).await {
         findings.push(Finding::problem(error.to_string()));
         db.close().await;

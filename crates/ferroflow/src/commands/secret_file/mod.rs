@@ -2,12 +2,16 @@
 
 mod yaml;
 
+use std::fs::Permissions;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 use serde_json::{Map, Value};
+
+use crate::output::note;
 
 /// What a file has, by name: an object of JSON or YAML, or a line `KEY=value` for each.
 pub(crate) fn read(path: &Path) -> Result<Map<String, Value>> {
@@ -30,11 +34,27 @@ pub(crate) fn read(path: &Path) -> Result<Map<String, Value>> {
     }
 }
 
-/// Writes a file. A new one is for nobody else to read.
+/// Writes a file that is for nobody else to read.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    Ok(create(path)?.write_all(text.as_bytes())?)
+}
+
+/// An empty file that is for nobody else to read, also if it was there and others could.
+pub(crate) fn create(path: &Path) -> Result<fs_err::File> {
     let mut options = fs_err::OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    Ok(file.write_all(text.as_bytes())?)
+    let file = options.write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    let metadata = file.metadata()?;
+    // A pipe or a terminal stays what it is.
+    if metadata.is_file() {
+        if metadata.permissions().mode() & 0o077 != 0
+            && let Err(error) = file.set_permissions(Permissions::from_mode(0o600))
+        {
+            // Some file systems have no modes, and a file may be another user's.
+            note(&format!("others may be able to read it: {error}"))?;
+        }
+        file.set_len(0)?;
+    }
+    Ok(file)
 }
 
 fn lines(text: &str) -> Result<Map<String, Value>> {

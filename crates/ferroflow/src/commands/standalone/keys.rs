@@ -83,11 +83,46 @@ fn make(file: &Path, missing: &[(&str, &str)]) -> io::Result<bool> {
     let mut written = options.write(true).create_new(true).mode(0o600).open(&unfinished)?;
     written.write_all(text.as_bytes())?;
     written.sync_all()?;
-    let linked = fs_err::hard_link(&unfinished, file);
-    fs_err::remove_file(&unfinished)?;
-    match linked {
+    let put = put(&unfinished, file, fs_err::hard_link(&unfinished, file));
+    if unfinished.exists() {
+        fs_err::remove_file(&unfinished)?;
+    }
+    match put {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+/// Gives a file its name, unless one has it: by a link, if that could be made.
+fn put(unfinished: &Path, file: &Path, linked: io::Result<()>) -> io::Result<()> {
+    match linked {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
+        linked => return linked,
+    }
+    // Not every file system has links. So the name is taken first, by an empty file, as none else can.
+    fs_err::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+    fs_err::rename(unfinished, file).inspect_err(|_| drop(fs_err::remove_file(file)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_file_system_without_links_will_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let [unfinished, file] = ["unfinished", "file"].map(|name| folder.path().join(name));
+        for (text, is_put) in [("first", true), ("second", false)] {
+            fs_err::write(&unfinished, text).unwrap();
+            fs_err::set_permissions(&unfinished, std::fs::Permissions::from_mode(0o600)).unwrap();
+            let put = put(&unfinished, &file, Err(io::ErrorKind::PermissionDenied.into()))
+                .map_err(|error| error.kind());
+            assert_eq!(put, if is_put { Ok(()) } else { Err(io::ErrorKind::AlreadyExists) });
+            assert_eq!(fs_err::read_to_string(&file).unwrap(), "first");
+            assert_eq!(fs_err::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        }
     }
 }

@@ -58,6 +58,9 @@ pub(super) fn prepare(environment: &Environment, verbose: bool, out: &mut dyn Wr
     let extended = variables.iter().fold(environment.clone(), |all, (name, value)| all.with(name, value));
     let session = Session::start_with_log_file(&extended, verbose, &log_file)?;
     tell("database", &database(&session)?)?;
+    if let Some((told, advice)) = session.database_open_to_all() {
+        tell("warning", &format!("{told}: {advice}"))?;
+    }
     let (session, keys) = keys::provide(session, &home)?;
     tell("keys", &keys)?;
     find_python(&session, environment, out)?;
