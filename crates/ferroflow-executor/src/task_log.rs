@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use ferroflow_config::Settings;
 use ferroflow_execution::Masker;
 use ferroflow_python::{Error, Sink, Stream};
-use ferroflow_telemetry::{chain, clock};
+use ferroflow_telemetry::clock;
 use jiff::Timestamp;
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -128,11 +128,13 @@ impl TaskLog {
     /// the same, our own log says why, and each line tries anew.
     pub(crate) fn open(&self) -> Result<(), Error> {
         let Some(path) = &self.path else { return Ok(()) };
-        let Err(error) = self.lock().open(path, &self.logs).map_err(Error::Io) else { return Ok(()) };
-        if error.is_for_now() {
-            return Err(error);
+        let Err(error) = self.lock().open(path, &self.logs).map(drop) else { return Ok(()) };
+        let reason = error.to_string();
+        if Error::Io(error).is_for_now() {
+            return Err(Error::Exhausted(format!("its log cannot be opened: {reason}")));
         }
-        tracing::error!(path = %path.display(), "the log of a task cannot be opened: {}; it runs all the same", chain(&error));
+        let path = path.display();
+        tracing::error!(%path, "the log of a task cannot be opened ({reason}); it runs all the same");
         Ok(())
     }
 
@@ -187,7 +189,8 @@ impl Written {
         match self.write(&text, path, logs) {
             Ok(()) => self.lost = 0,
             Err(error) => {
-                if self.lost == 0 {
+                // That it cannot be opened is said by whoever did that first.
+                if self.lost == 0 && self.file.is_some() {
                     let path = path.display();
                     tracing::error!(%path, "the log of a task cannot be written: {error}; the task goes on");
                 }
