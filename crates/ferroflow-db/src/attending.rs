@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::bind::{Bind, binds};
 use crate::dag_run::ClaimedRun;
 use crate::error::Error;
+use crate::page::Page;
 use crate::row::Row;
 use crate::statement::sql;
 use crate::task_instance_step::{InstanceRow, instance};
@@ -61,30 +62,58 @@ pub async fn living_peers(tx: &mut Tx, job_type: &str, peers: PeersAlive<'_>) ->
     tx.readable(&rows, |row| row.get("id"))
 }
 
+/// Runs that may be looked after by nobody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unattended {
+    /// Which.
+    pub runs: Vec<ClaimedRun>,
+    /// Whether there may be more of those that no living peer has.
+    pub may_be_more: bool,
+}
+
 /// Running runs, of DAGs that are not paused, that no living peer looks after; those first that waited longest.
 pub async fn unattended(
     tx: &mut Tx,
     peers: PeersAlive<'_>,
     now: Timestamp,
     limit: i64,
-) -> Result<Vec<ClaimedRun>, Error> {
+) -> Result<Unattended, Error> {
     let PeersAlive { executor_class, heartbeat_since, examined_since } = peers;
     let binds = binds![
+        executor_class,
+        heartbeat_since,
         now,
         false,
         false,
         executor_class,
         heartbeat_since,
         examined_since,
-        executor_class,
-        heartbeat_since,
         limit
     ];
     let rows = tx.fetch_all(sql!("dag_run/unattended"), binds).await?;
-    let run = |row: &Row| {
-        Ok(ClaimedRun { id: row.get("id")?, dag_id: row.get("dag_id")?, run_id: row.get("run_id")? })
-    };
-    tx.readable(&rows, run)
+    let is_full = i64::try_from(rows.len()).is_ok_and(|count| count >= limit);
+    let may_be_more =
+        is_full && rows.last().is_some_and(|row| row.get::<i64>("lives").is_ok_and(|lives| lives == 0));
+    Ok(Unattended { runs: tx.readable(&rows, claimed)?, may_be_more })
+}
+
+/// The same without those of the living, by their rows: from the one after this on, and after the last from the first
+/// on. However many there are that stay as they are, each has its turn.
+pub async fn unattended_in_turn(
+    tx: &mut Tx,
+    peers: PeersAlive<'_>,
+    now: Timestamp,
+    after: i64,
+    limit: i64,
+) -> Result<Page<ClaimedRun, i64>, Error> {
+    let PeersAlive { executor_class, heartbeat_since, .. } = peers;
+    let binds = binds![now, false, false, executor_class, heartbeat_since, after, limit];
+    let rows = tx.fetch_all(sql!("dag_run/unattended_in_turn"), binds).await?;
+    tx.page(&rows, limit, claimed)
+}
+
+fn claimed(row: &Row) -> Result<ClaimedRun, Error> {
+    Ok(ClaimedRun { id: row.get("id")?, dag_id: row.get("dag_id")?, run_id: row.get("run_id")? })
 }
 
 /// Leaves all runs of a scheduler to whoever finds them.

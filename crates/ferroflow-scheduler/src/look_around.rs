@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use ferroflow_db::attending::{self, AttendedRun, PeersAlive};
+use ferroflow_db::attending::{self, AttendedRun, PeersAlive, Unattended};
 use ferroflow_db::dag_run::ClaimedRun;
 use ferroflow_db::task_instance_step::InstanceRow;
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, run_facts};
+use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx, run_facts};
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
@@ -45,6 +45,8 @@ pub struct Surroundings {
     elsewhere: i64,
     /// Whether somebody has told that DAGs have changed: then all are looked at, and not only those of some runs.
     pub(crate) have_dags_changed: bool,
+    /// The run after which those that nobody looks after are looked for next, if there are too many for one look.
+    unattended: i64,
 }
 
 impl Surroundings {
@@ -71,11 +73,15 @@ struct Asked<'a> {
     /// and since when what was written there is read.
     since: Timestamp,
     definitions: &'a [(&'a str, &'a Definition)],
+    /// The runs that are looked after,
+    attended: &'a Attended,
+    /// and after which one those are looked for that nobody does.
+    unattended: i64,
 }
 
 struct Found {
     peers: Vec<i64>,
-    unattended: Vec<ClaimedRun>,
+    unattended: Page<ClaimedRun, i64>,
     states: Vec<AttendedRun>,
     changed: Vec<(i64, InstanceRow)>,
     changed_dags: BTreeSet<String>,
@@ -101,7 +107,14 @@ pub(crate) async fn look_around(
     } else {
         untied(attended.read())
     };
-    let asked = &Asked { parts: &parts, elsewhere: &elsewhere, since, definitions: &definitions };
+    let asked = &Asked {
+        parts: &parts,
+        elsewhere: &elsewhere,
+        since,
+        definitions: &definitions,
+        attended,
+        unattended: surroundings.unattended,
+    };
     let found: Found = cx.db.read(|tx| async move { gather(cx, tx, asked, now).await }.scope_boxed()).await?;
     surroundings.peers = found.peers.into_iter().filter(|id| *id != cx.job_id).collect();
     if is_far {
@@ -119,8 +132,9 @@ pub(crate) async fn look_around(
     for dag_id in &found.changed_dags {
         attended.dag_has_changed(dag_id);
     }
-    for run in found.unattended {
-        let key = RunKey { dag_id: run.dag_id, run_id: run.run_id };
+    surroundings.unattended = found.unattended.next.unwrap_or(surroundings.unattended);
+    for run in found.unattended.found {
+        let key = key_of(&run);
         if !attended.contains(&key) {
             attended.attend(key);
         }
@@ -215,11 +229,30 @@ async fn gather(cx: &Context, tx: &mut Tx, asked: &Asked<'_>, now: Timestamp) ->
     }
     Ok(Found {
         peers: attending::living_peers(tx, JOB_TYPE, peers).await?,
-        unattended: attending::unattended(tx, peers, now, MOST_RUNS).await?,
+        unattended: unattended(tx, asked, peers, now).await?,
         states,
         changed,
         changed_dags: cx.definitions.changed(tx, asked.definitions).await?,
     })
+}
+
+/// Runs that nobody looks after. Those that cannot be read or written stay such, and however many they are, they hide
+/// nobody else for good: where a look finds only what is known, it goes on where the last such one has ended.
+async fn unattended(
+    tx: &mut Tx,
+    asked: &Asked<'_>,
+    peers: PeersAlive<'_>,
+    now: Timestamp,
+) -> Result<Page<ClaimedRun, i64>, DbError> {
+    let Unattended { runs, may_be_more } = attending::unattended(tx, peers, now, MOST_RUNS).await?;
+    if may_be_more && runs.iter().all(|run| asked.attended.contains(&key_of(run))) {
+        return attending::unattended_in_turn(tx, peers, now, asked.unattended, MOST_RUNS).await;
+    }
+    Ok(Page { found: runs, next: None })
+}
+
+fn key_of(run: &ClaimedRun) -> RunKey {
+    RunKey { dag_id: run.dag_id.clone(), run_id: run.run_id.clone() }
 }
 
 /// The DAGs that runs follow as they change, each version of them that some run goes by.

@@ -11,6 +11,7 @@ use crate::{NOW, add_running_runs, on_every_database};
 
 on_every_database!(
     runs_of_living_peers_are_theirs,
+    however_many_nobody_looks_after_each_has_its_turn,
     a_run_that_somebody_has_locked_is_not_waited_for,
     runs_are_told_how_they_stand,
 );
@@ -50,7 +51,7 @@ async fn runs_of_living_peers_are_theirs(server: Server) {
                 let peers = attending::living_peers(tx, "SchedulerJob", PEERS).await?;
                 assert_eq!(peers, [alive]);
                 let later = NOW + 1.hour();
-                Ok((peers, attending::unattended(tx, PEERS, later, 10).await?, alive))
+                Ok((peers, attending::unattended(tx, PEERS, later, 10).await?.runs, alive))
             }
             .scope_boxed()
         })
@@ -66,11 +67,39 @@ async fn runs_of_living_peers_are_theirs(server: Server) {
     let left = db.transact(|tx| {
         async move {
             assert_eq!(attending::let_go(tx, alive).await?, 2);
-            attending::unattended(tx, PEERS, NOW + 1.hour(), 10).await
+            Ok(attending::unattended(tx, PEERS, NOW + 1.hour(), 10).await?.runs)
         }
         .scope_boxed()
     });
     assert_eq!(left.await.unwrap().len(), runs.len(), "those of the one that lives are nobody's now");
+}
+
+async fn however_many_nobody_looks_after_each_has_its_turn(server: Server) {
+    let database = TestDb::migrated(server).await;
+    let db = database.connect().await;
+    let runs = &add_running_runs(&db, 6).await;
+    let found = db.transact(|tx| {
+        async move {
+            let later = NOW + 1.hour();
+            let alive = job::insert(tx, &scheduler(Some("ours")), NOW).await?;
+            assert!(dag_run::set_examined(tx, runs[1], Some(alive), NOW - 10.minutes()).await?);
+            let mut may_be_more = Vec::new();
+            for limit in [4, 5, 6, 7] {
+                may_be_more.push(attending::unattended(tx, PEERS, later, limit).await?.may_be_more);
+            }
+            assert_eq!(may_be_more, [true, true, false, false], "that of the living is no such");
+            let (mut found, mut after) = (Vec::new(), Some(0));
+            for _ in 0..3 {
+                let page = attending::unattended_in_turn(tx, PEERS, later, after.unwrap(), 2).await?;
+                found.extend(page.found.into_iter().map(|run| run.id));
+                after = page.next;
+            }
+            Ok(found)
+        }
+        .scope_boxed()
+    });
+    let of = |numbers: [usize; 6]| numbers.map(|number| runs[number]);
+    assert_eq!(found.await.unwrap(), of([0, 2, 3, 4, 5, 0]), "round and round, without that of the living");
 }
 
 async fn a_run_that_somebody_has_locked_is_not_waited_for(server: Server) {

@@ -11,7 +11,7 @@ use ferroflow_scheduler::attended::Obstacle;
 use ferroflow_scheduler::why::{Asked, why};
 use ferroflow_testkit::Server;
 use ferroflow_testkit::rows::a_run;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, ToSpan as _};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -307,6 +307,28 @@ async fn tries_within(whole: &mut Whole, length: SignedDuration, run_id: &str) -
         }
     }
     panic!("300 cycles were not enough: there is always something to do at once");
+}
+
+/// More than one look finds, and they come first at every look: nothing was ever written of them.
+#[tokio::test]
+async fn however_many_runs_cannot_be_read_they_hide_nobody() {
+    let place = Place::new(Server::Sqlite, &[plan("aa"), plan("zz")]).await;
+    let bad: Vec<_> = (0..2_100)
+        .map(|number| a_run("aa", &format!("bad_{number}"), at("2024-01-01") + number.minutes()))
+        .collect();
+    place.running(&bad, &[], None).await;
+    place.database.execute("UPDATE dag_run SET run_type = 'unknown'").await;
+    place.running(&[a_run("zz", "good", at("2024-01-01"))], &["a", "b"], None).await;
+    let seen_before =
+        "UPDATE dag_run SET last_scheduling_decision = '2024-05-01 00:00:00' WHERE dag_id = 'zz'";
+    place.database.execute(seen_before).await;
+    let mut whole = Whole::new(&place, at("2024-06-01")).await;
+    let mut looks = 0;
+    while whole.handed().is_empty() {
+        looks += 1;
+        assert!(looks < 10, "it is not found");
+        whole.after(SignedDuration::from_secs(2)).await;
+    }
 }
 
 /// What `ferroflow why` says of a run.
