@@ -14,8 +14,11 @@ use crate::executors::first_of;
 pub trait Executors: Send + Sync {
     /// Whether there is this executor.
     fn has(&self, executor: Option<&str>) -> bool;
-    /// Looks after a task instance whose scheduler is gone. Its process does not run any more afterwards, if it ran
-    /// here.
+    /// Ends the processes of task instances whose scheduler is gone, should they still run here.
+    fn end_tasks(&self, _orphans: &[Orphan]) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+    /// Accounts for a task instance whose scheduler is gone, and whose process was ended.
     fn adopt(&self, orphan: &Orphan) -> impl Future<Output = Result<Adopted, Refusal>> + Send;
     /// Whether it can be told to let go of a task instance that has not started.
     fn can_take_back(&self, executor: Option<&str>) -> bool;
@@ -39,8 +42,8 @@ pub trait Executors: Send + Sync {
     fn errand_ended(&self) -> impl Future<Output = ()> + Send {
         std::future::pending()
     }
-    /// Ends the process of a callback whose scheduler is gone, should it still run here.
-    fn end_callback(&self, _callback: &CallbackInHand) -> impl Future<Output = ()> + Send {
+    /// Ends the processes of callbacks whose scheduler is gone, should they still run here.
+    fn end_callbacks(&self, _callbacks: &[CallbackInHand]) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 }
@@ -64,6 +67,10 @@ impl LocalOnly {
 impl Executors for LocalOnly {
     fn has(&self, executor: Option<&str>) -> bool {
         self.errands(executor).is_some()
+    }
+
+    async fn end_tasks(&self, orphans: &[Orphan]) {
+        self.supervision.end_tasks(orphans).await;
     }
 
     async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
@@ -105,9 +112,8 @@ impl Executors for LocalOnly {
         first_of(self.executors.iter().map(|(_, errands)| errands.ended())).await;
     }
 
-    async fn end_callback(&self, callback: &CallbackInHand) {
-        if let Some(process) = &callback.holder.process {
-            self.supervision.end_callback(process, callback.id).await;
-        }
+    async fn end_callbacks(&self, callbacks: &[CallbackInHand]) {
+        let processes = callbacks.iter().filter_map(|one| Some((one.id, one.holder.process.as_ref()?)));
+        self.supervision.end_callbacks(processes).await;
     }
 }

@@ -16,6 +16,9 @@ use crate::{Context, Error};
 /// What is noted of a callback of ours that has ended without that this could be written.
 const UNKNOWN_END: &str = "it was called, but what became of it could not be stored";
 
+/// How many are ended at a time: each takes a descriptor.
+const BATCH: usize = 100;
+
 /// Takes callbacks back from executors that are gone: they are called by another one. Whatever was left of them has
 /// ended before. Returns which.
 pub(super) async fn lost_callbacks(
@@ -24,8 +27,9 @@ pub(super) async fn lost_callbacks(
     now: Timestamp,
 ) -> Result<Vec<Uuid>, Error> {
     let lost = cx.db.read(|tx| find(tx, cx, executors, now).scope_boxed()).await?;
-    for callback in &lost {
-        executors.end_callback(callback).await;
+    for some in lost.chunks(BATCH) {
+        cx.progress.gets_on();
+        executors.end_callbacks(some).await;
     }
     if lost.is_empty() {
         return Ok(Vec::new());

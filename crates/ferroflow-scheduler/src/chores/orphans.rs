@@ -43,6 +43,7 @@ pub async fn orphans(cx: &Context, now: Timestamp, executors: &impl Executors) -
     let mut report = Orphans::default();
     let mut after = Uuid::nil();
     loop {
+        cx.progress.gets_on();
         let Page { mut found, next } =
             cx.db.read(|tx| async move { orphans::find(tx, after, BATCH).await }.scope_boxed()).await?;
         // After standing still for long, this scheduler is taken for dead until its next heartbeat.
@@ -65,15 +66,11 @@ async fn look_after(
     let claimed = cx.db.transact(|tx| claim(tx, cx.job_id, executors, found, now).scope_boxed()).await?;
     report.reset.extend(claimed.reset);
     report.adopted.extend(claimed.adopted);
-    for running in claimed.running {
-        let orphan = Orphan {
-            id: running.id,
-            try_number: running.try_number,
-            state: running.state,
-            hostname: running.hostname.clone(),
-            pid: running.pid,
-            last_seen: running.last_seen,
-        };
+    // All of them are killed before any is waited for.
+    let orphans: Vec<Orphan> = claimed.running.iter().map(orphan_of).collect();
+    executors.end_tasks(&orphans).await;
+    for (running, orphan) in claimed.running.into_iter().zip(orphans) {
+        cx.progress.gets_on();
         match executors.adopt(&orphan).await {
             Ok(Adopted::Settled) => report.settled.push(running.key),
             Ok(Adopted::NotBegun | Adopted::Elsewhere) => {
@@ -97,6 +94,17 @@ async fn look_after(
         }
     }
     Ok(())
+}
+
+fn orphan_of(running: &HandedOut) -> Orphan {
+    Orphan {
+        id: running.id,
+        try_number: running.try_number,
+        state: running.state,
+        hostname: running.hostname.clone(),
+        pid: running.pid,
+        last_seen: running.last_seen,
+    }
 }
 
 /// Goes on beside the loop until the database takes it: somebody has locked the row, say. If the instance is another's by

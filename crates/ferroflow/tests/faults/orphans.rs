@@ -82,6 +82,7 @@ async fn only_its_own_process_is_ended(supervision: &Supervision, own: &Orphan, 
     let adopt = async |orphan: &Orphan, process: &Sleeping, last_seen: Timestamp| {
         let (pid, last_seen) = (Some(process.pid), Some(last_seen));
         let orphan = Orphan { pid, last_seen, ..orphan.clone() };
+        supervision.end_tasks(std::slice::from_ref(&orphan)).await;
         assert_eq!(supervision.adopt(&orphan).await.unwrap(), Adopted::Settled);
     };
     let title = |orphan: &Orphan| format!("airflow worker -- {} a b c", orphan.id);
