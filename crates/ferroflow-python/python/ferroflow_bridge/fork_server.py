@@ -108,6 +108,12 @@ def send(control: socket.socket, message: dict, fds: list[int] | None = None) ->
             return
 
 
+def _signal_group(pid: int, number: int) -> None:
+    """One that has become another user (`run_as_user`) may not be signalled: it alone is given up."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)
+
+
 class ForkServer:
     """The children that live, and the loop that serves."""
 
@@ -205,7 +211,7 @@ class ForkServer:
             pidfd = os.pidfd_open(pid)
         except OSError as error:
             self.refuse(id_, error)
-            os.kill(pid, signal.SIGKILL)
+            _signal_group(pid, signal.SIGKILL)
             return
         send(self.control, {"forked": id_, "pid": pid, "outlives": outlives}, [pidfd])
         os.close(pidfd)
@@ -227,8 +233,7 @@ class ForkServer:
     def signal(self, id_: int, number: int) -> None:
         # A child that is in the table was not waited for, so its number cannot be another's.
         if (pid := self.pids.get(id_)) is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, number)
+            _signal_group(pid, number)
 
     def give_up(self, id_: int) -> None:
         """Kills all that a child has started which cannot be killed itself. To answer shows that we can."""
@@ -249,8 +254,7 @@ class ForkServer:
                 break
             pid = found.si_pid
             if pid in self.ids:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(pid, signal.SIGKILL)
+                _signal_group(pid, signal.SIGKILL)
             _, status, usage = os.wait4(pid, 0)
             self.is_gone(pid)
             if (id_ := self.ids.pop(pid, None)) is not None:
@@ -285,8 +289,7 @@ class ForkServer:
 
     def end(self) -> None:
         for pid in self.ids:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
+            _signal_group(pid, signal.SIGKILL)
         self.ids.clear()
         self.sweep()
         os._exit(0)

@@ -61,6 +61,41 @@ async fn held_and_given_up(bridge: &Bridge, entry: Entry) {
     eventually("it is gone", || !is_there(pid)).await;
 }
 
+/// Whose number is the name of a file in a folder, nobody may signal: as one that `run_as_user` has made another user's.
+const FORBIDDEN: &str = "
+import os
+
+signal_group = os.killpg
+
+def killpg(pid, number):
+    if os.path.exists(f'{os.path.dirname(__file__)}/{pid}'):
+        raise PermissionError(1, 'Operation not permitted')
+    signal_group(pid, number)
+
+os.killpg = killpg
+";
+
+#[tokio::test]
+async fn one_that_may_not_be_signalled_is_given_up_alone() {
+    let folder = tempfile::TempDir::new().unwrap();
+    std::fs::write(folder.path().join("sitecustomize.py"), FORBIDDEN).unwrap();
+    let path = folder.path().into();
+    let bridge = Bridge::start_with(|options| options.environment.push(("PYTHONPATH".into(), path))).await;
+    let [server] = bridge.processes()[..] else { panic!("one process") };
+    let (other, mut child) = (fork(&bridge, Entry::Task).await, fork(&bridge, Entry::Task).await);
+    let pid = child.pid();
+    settled(&child, Entry::Task).await;
+    let held = Held::new(pid);
+    std::fs::write(folder.path().join(pid.to_string()), "").unwrap();
+    child.ask_to_end();
+    let ended = child.end().await;
+    assert!(matches!(ended, Err(Error::CannotBeKilled(given_up)) if given_up == pid), "{ended:?}");
+    assert!(fork(&bridge, Entry::Task).await.end().await.is_ok());
+    assert!(is_there(server) && is_there(other.pid()) && !other.has_hung_up());
+    drop(held);
+    child.into_remains().unwrap().gone().await;
+}
+
 #[tokio::test]
 async fn what_it_started_is_killed_all_the_same() {
     let mut bridge = Bridge::shared().await;
