@@ -62,7 +62,6 @@ pub async fn counts(tx: &mut Tx) -> Result<TestCounts, Error> {
 
 /// Locks tests that wait for an executor, the oldest first.
 pub async fn lock_pending(tx: &mut Tx, limit: u32) -> Result<Vec<PendingTest>, Error> {
-    let rows = tx.fetch_all(sql!("connection_test_request/lock_pending"), binds![i64::from(limit)]).await?;
     let pending = |row: &Row| {
         Ok(PendingTest {
             id: row.get("id")?,
@@ -72,13 +71,11 @@ pub async fn lock_pending(tx: &mut Tx, limit: u32) -> Result<Vec<PendingTest>, E
             team_name: row.optional("team_name")?,
         })
     };
-    tx.readable(&rows, pending)
+    tx.first_readable(sql!("connection_test_request/lock_pending"), Vec::new(), limit, pending).await
 }
 
 /// Locks tests that have not ended and were last written before a time.
 pub async fn lock_stale(tx: &mut Tx, before: Timestamp, limit: u32) -> Result<Vec<StaleTest>, Error> {
-    let binds = binds![before, i64::from(limit)];
-    let rows = tx.fetch_all(sql!("connection_test_request/lock_stale"), binds).await?;
     let stale = |row: &Row| {
         Ok(StaleTest {
             id: row.get("id")?,
@@ -86,7 +83,7 @@ pub async fn lock_stale(tx: &mut Tx, before: Timestamp, limit: u32) -> Result<Ve
             state: row.get("state")?,
         })
     };
-    tx.readable(&rows, stale)
+    tx.first_readable(sql!("connection_test_request/lock_stale"), binds![before], limit, stale).await
 }
 
 /// Notes that a pending test goes to an executor. False if it does not wait any more.

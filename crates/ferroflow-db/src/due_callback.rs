@@ -36,8 +36,7 @@ pub async fn move_on(tx: &mut Tx, id: Uuid, from: Option<CallbackState>, to: &Mo
 
 /// Locks callbacks that wait for an executor, the weightiest first.
 pub async fn lock_pending(tx: &mut Tx, limit: u32) -> Result<Vec<Callback>, Error> {
-    let rows = tx.fetch_all(sql!("callback/lock_pending"), binds![i64::from(limit)]).await?;
-    tx.readable(&rows, callback)
+    tx.first_readable(sql!("callback/lock_pending"), Vec::new(), limit, callback).await
 }
 
 /// Whose executor has a callback. Airflow has no column for it: until the callback has ended, it stands where its output

@@ -2,5 +2,5 @@ SELECT id, type, fetch_method, data, bundle_name, state, output, priority_weight
 FROM callback
 WHERE type = 'executor' AND state = 'pending'
 ORDER BY priority_weight DESC, created_at, id
-LIMIT ?
+LIMIT ? OFFSET ?
 {lock_skip:callback}

@@ -1,4 +1,5 @@
--- The first of each queue: as many as may run at once, and one more, which can tell why it waits.
+-- The first of each queue: as many as may run at once, and one more, which can tell why it waits; and so many more as
+-- may be passed over.
 SELECT
     waiting.id, waiting.dag_id, waiting.run_id, waiting.backfill_id, waiting.sort_ordinal, waiting.run_after,
     waiting.run_type, waiting.triggered_by, waiting.clear_number, waiting.bundle_version,
@@ -19,4 +20,4 @@ FROM (
         ON place.dag_run_id = queued.id AND place.backfill_id = queued.backfill_id
     WHERE queued.dag_id IN ({in}) AND queued.state = 'queued' AND queued.run_after <= ?
 ) AS waiting
-WHERE waiting.turn - 1 <= waiting.most AND waiting.turn <= ?
+WHERE waiting.turn - 1 - ? <= waiting.most AND waiting.turn <= ?

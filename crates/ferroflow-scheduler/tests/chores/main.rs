@@ -7,6 +7,7 @@ mod cases;
 mod lost_callbacks;
 mod rows;
 mod together;
+mod unreadable;
 mod world;
 
 /// Instantiates each test for each database.

@@ -16,6 +16,7 @@ on_every_database!(
     as_many_start_as_may_run_and_the_others_say_why,
     a_run_of_the_future_waits_for_its_time,
     a_long_queue_of_one_dag_hides_nobody,
+    however_many_runs_of_a_dag_cannot_be_read_the_next_starts,
     a_run_is_as_late_as_it_starts_after_its_time,
     backfills_have_a_limit_a_pause_and_an_order_of_their_own,
     a_cleared_run_of_a_backfill_that_is_over_starts,
@@ -61,6 +62,19 @@ async fn a_long_queue_of_one_dag_hides_nobody(server: Server) {
     started.sort_unstable();
     assert_eq!(started, [("long", "run_0"), ("short", "run_5000")]);
     assert_eq!(report.refused.len(), 1, "the rest of a queue is not even read");
+}
+
+async fn however_many_runs_of_a_dag_cannot_be_read_the_next_starts(server: Server) {
+    let plans = [Plan::new("bad", daily()).max_active_runs(1), Plan::new("good", daily()).max_active_runs(1)];
+    let place = Place::new(server, &plans).await;
+    add(&place, (0..100).map(|number| queued("bad", number))).await;
+    place.database.execute("UPDATE dag_run SET run_type = 'dataset_triggered'").await;
+    add(&place, (100..103).map(|number| queued("bad", number)).chain([queued("good", 0)])).await;
+    let report = start_all(&place.scheduler().await, NOW).await;
+    let mut started: Vec<(&str, &str)> =
+        report.started.iter().map(|run| (run.dag_id.as_str(), run.run_id.as_str())).collect();
+    started.sort_unstable();
+    assert_eq!(started, [("bad", "run_100"), ("good", "run_0")]);
 }
 
 async fn a_run_is_as_late_as_it_starts_after_its_time(server: Server) {
