@@ -68,6 +68,12 @@ impl Error {
         self.kind() == Kind::BadValue
     }
 
+    /// Whether a row refers to nothing, or something refers to one that is to go. Whoever looks again at what there is may
+    /// have other rows to write.
+    pub fn is_about_reference(&self) -> bool {
+        self.kind() == Kind::BadReference
+    }
+
     /// Whether the same work may succeed one day although nothing about it changes. What is asked for or stored is not
     /// at fault then, but the state that the database is in: it is away, read-only or full, or does not let us in.
     pub fn may_pass(&self) -> bool {

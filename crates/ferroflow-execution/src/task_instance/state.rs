@@ -47,6 +47,9 @@ impl From<StateSet> for Written {
 /// How many characters of a reason are kept.
 const REASON_LENGTH: usize = 500;
 
+/// So often what a task tells is written anew after something has gone to which it refers.
+const REFERENCES_READ_AGAIN: usize = 5;
+
 impl Service {
     /// A running task instance tells what became of it. Telling the same again is no error.
     pub async fn set_state(&self, id: Uuid, update: &StateUpdate) -> Result<StateSet, Refusal> {
@@ -70,7 +73,10 @@ impl Service {
         process: Option<(&str, i32)>,
     ) -> Result<StateSet, Refusal> {
         let mappings = &Mappings::default();
+        let mut attempts = 0;
         let told = until_done("task_instance/finish", || {
+            attempts += 1;
+            let may_be_read_again = attempts <= REFERENCES_READ_AGAIN;
             Box::pin(async move {
                 let now = clock::now();
                 match self
@@ -82,6 +88,8 @@ impl Service {
                         mappings.ask(self.timetables.as_deref()).await;
                         Ok(Attempt::Raced)
                     }
+                    // What it refers to was there when it was looked for: a DAG that waits for the assets, say.
+                    Err(error) if error.is_about_reference() && may_be_read_again => Ok(Attempt::Raced),
                     Err(error) if error.is_about_data() => Err(rejected(&error)),
                     // What cannot be written at all is a failure, as in Airflow: nobody could ever tell it. (A row that
                     // cannot be read is none: it may be mended.)

@@ -1,5 +1,9 @@
 //! Who is faster, and many at once.
 
+use std::time::Duration;
+
+use ferroflow_db::dag::deletion;
+use ferroflow_db::testing::texts;
 use ferroflow_db::{ScopedFutureExt as _, task_instance};
 use ferroflow_execution::task_instance::StateSet;
 use ferroflow_execution::task_instance::model::{EnterRunning, StateUpdate};
@@ -8,6 +12,7 @@ use ferroflow_model::outcome::{Ignored, Outcome};
 use ferroflow_model::state::TaskState;
 use ferroflow_testkit::Server;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::seed::{Seeded, THEN, instance, seeded};
@@ -121,6 +126,56 @@ async fn who_has_told_what_became_of_it_is_not_given_up() {
     assert_eq!(again, Outcome::Ignored(Ignored::RowKnows(Some(TaskState::Failed))));
     let missing = service.ended_without_a_word(Uuid::from_u128(5), 1, "gone").await.unwrap_err();
     assert_eq!(detail(missing)["reason"], "not_found");
+}
+
+#[tokio::test]
+async fn a_task_succeeds_while_who_waits_for_its_asset_goes_on_postgres() {
+    let waiting = "SELECT CAST(COUNT(*) AS TEXT) AS answer FROM pg_stat_activity \
+                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    a_task_succeeds_while_who_waits_for_its_asset_goes(Server::Postgres, waiting).await;
+}
+
+#[tokio::test]
+async fn a_task_succeeds_while_who_waits_for_its_asset_goes_on_mariadb() {
+    let waiting = "SELECT CAST(COUNT(*) AS CHAR) AS answer FROM information_schema.INNODB_TRX AS trx \
+                   JOIN information_schema.PROCESSLIST AS process ON process.ID = trx.trx_mysql_thread_id \
+                   WHERE trx.trx_state = 'LOCK WAIT' AND process.DB = DATABASE()";
+    a_task_succeeds_while_who_waits_for_its_asset_goes(Server::MariaDb, waiting).await;
+}
+
+/// A DAG is deleted, in a transaction that takes long. A task whose asset it waits for sees it, until that ends.
+async fn a_task_succeeds_while_who_waits_for_its_asset_goes(server: Server, waiting: &str) {
+    let instances = instances(TaskState::Running);
+    let database = seeded(server, &instances).await;
+    let (service, db, onlooker) =
+        (service(&database).await, database.connect().await, database.connect().await);
+    let (onlooker, is_deleted) = (&onlooker, &Notify::new());
+    let id = ids(&instances)[0];
+    let deleting = db.transact(|tx| {
+        async move {
+            deletion::delete(tx, "by_asset").await?;
+            is_deleted.notify_one();
+            // MariaDB looks anew only if nobody has asked for a tenth of a second.
+            while texts(onlooker, waiting).await? != ["1"] {
+                tokio::time::sleep(Duration::from_millis(150)).await;
+            }
+            Ok(())
+        }
+        .scope_boxed()
+    });
+    let telling = async {
+        is_deleted.notified().await;
+        let outlet = json!({"name": "first", "uri": "s3://first", "type": "Asset"});
+        let success = json!({"state": "success", "end_date": THEN.to_string(), "task_outlets": [outlet], "outlet_events": []});
+        service.set_state(id, &serde_json::from_value(success).unwrap()).await
+    };
+    let (deleted, told) = tokio::join!(deleting, telling);
+    deleted.unwrap();
+    assert_eq!(told.map_err(detail), Ok(StateSet::Changed));
+    let stored = service.db.read(|tx| async move { task_instance::find(tx, id).await }.scope_boxed());
+    assert_eq!(stored.await.unwrap().unwrap().state, Some(TaskState::Success));
+    let queued = "SELECT target_dag_id AS answer FROM asset_dag_run_queue WHERE target_dag_id = 'by_asset'";
+    assert!(texts(onlooker, queued).await.unwrap().is_empty());
 }
 
 fn instances(state: TaskState) -> Vec<Seeded> {
