@@ -68,7 +68,7 @@ impl LocalExecutor {
 
 impl Executor for LocalExecutor {
     fn free_slots(&self) -> usize {
-        self.slots.saturating_sub(self.running.slots() + self.errands.len())
+        self.slots.saturating_sub(self.running.slots() + self.errands.slots_taken())
     }
 
     fn submit(&mut self, workload: Workload) {
