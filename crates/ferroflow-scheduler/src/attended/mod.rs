@@ -12,7 +12,7 @@ use ferroflow_db::run_facts::Stand;
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::task_instance_step::InstanceRow;
 use ferroflow_model::readiness::InstanceRef;
-use ferroflow_model::state::TaskState;
+use ferroflow_model::state::{RunType, TaskState};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -62,6 +62,7 @@ pub struct Attended {
 struct Row {
     id: i64,
     logical_date: Option<Timestamp>,
+    is_manual: bool,
 }
 
 /// One of them.
@@ -304,7 +305,8 @@ impl Attended {
         if self.rows.get(key).is_none_or(|known| known.id != row.id) {
             self.forget_row(key);
             self.keys.insert(row.id, key.clone());
-            self.rows.insert(key.clone(), Row { id: row.id, logical_date: row.logical_date });
+            let is_manual = row.run_type == RunType::Manual;
+            self.rows.insert(key.clone(), Row { id: row.id, logical_date: row.logical_date, is_manual });
             if let Some(date) = row.logical_date {
                 self.dates.insert((key.dag_id.clone(), date, key.run_id.clone()));
             }

@@ -8,28 +8,36 @@ use std::collections::HashMap;
 use ferroflow_db::run_facts::Stand;
 use ferroflow_model::state::RunType;
 
-use super::{Attended, RunKey};
+use super::{Attended, Row, RunKey};
 use crate::fair_queue::Cause;
 use crate::run::ActiveRun;
 
 impl Attended {
     /// Something has become of a task of a run, or of all of them: the runs that this is the one before of look at it.
+    ///
+    /// Where runs that were made by hand count as such, that is the next one. Where they do not, those by hand that follow
+    /// have the same run before as the next one of the schedule.
     pub(crate) fn past_has_changed(&mut self, key: &RunKey, task_id: Option<&str>) {
-        let Some(date) = self.rows.get(key).and_then(|row| row.logical_date) else { return };
+        let Some(Row { logical_date: Some(date), is_manual, .. }) = self.rows.get(key).copied() else {
+            return;
+        };
         let first = (key.dag_id.clone(), date, String::new());
         let of_dag = self.dates.range(first..).take_while(|(dag_id, ..)| *dag_id == key.dag_id);
+        let mut is_next = true;
         for (dag_id, _, run_id) in of_dag.filter(|(_, at, _)| *at > date) {
+            let is_next = std::mem::take(&mut is_next);
             let later = RunKey { dag_id: dag_id.clone(), run_id: run_id.clone() };
             // One that is not read yet reads the run before, too.
             let Some(entry) = self.runs.get_mut(&later) else { continue };
             let Some(run) = &entry.run else { continue };
+            let does_any_count = !run.definition.dag().catchup;
             let is_of_schedule = run.row.run_type != RunType::Manual;
-            if run.asks_about_past(task_id) {
+            let is_before = if does_any_count { is_next } else { !is_manual };
+            if is_before && run.asks_about_past(task_id) {
                 entry.has_past_changed = true;
                 self.dirty.add(later, Cause::Event);
             }
-            // Where runs that were made by hand do not count, those that follow them have the same run before.
-            if is_of_schedule {
+            if is_of_schedule || does_any_count {
                 return;
             }
         }

@@ -96,6 +96,26 @@ async fn a_task_that_ends_concerns_the_next_run_and_no_other() {
     assert!(whole.cycle().await.examined.examined <= 1, "only one has a run before it that has ended");
 }
 
+/// Where runs by hand count as the one before, they are told of the one right before them; where they do not, they are the
+/// one before of nobody.
+#[tokio::test]
+async fn runs_by_hand_concern_only_those_that_have_them_before() {
+    for (plan, by_schedule, by_hand) in [(past("dop", "a"), 2, 2), (past("dop", "a").catchup(), 31, 1)] {
+        let place = Place::new(Server::Sqlite, &[plan]).await;
+        let mut runs = vec![scheduled("dop", 0)];
+        let date = |number: i64| at("2024-01-01") + number.minutes();
+        runs.extend((1..=30).map(|number| a_run("dop", &format!("by_hand_{number}"), date(number))));
+        place.running(&runs, &["a"], None).await;
+        let mut whole = Whole::new(&place, at("2024-06-01")).await;
+        whole.settle().await;
+        whole.succeed(&place, "dop", "run_0000", "a").await;
+        assert_eq!(whole.cycle().await.examined.examined, by_schedule);
+        whole.settle().await;
+        whole.succeed(&place, "dop", "by_hand_1", "a").await;
+        assert_eq!(whole.cycle().await.examined.examined, by_hand);
+    }
+}
+
 async fn where_runs_by_hand_do_not_count_all_after_a_run_wait_for_it(server: Server) {
     let place = Place::new(server, &[past("dop", "a").catchup()]).await;
     let mut whole = with_one_by_hand(&place).await;
