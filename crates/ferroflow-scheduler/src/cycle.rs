@@ -139,14 +139,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 Step::StartRuns
             }
             Step::StartRuns => {
-                if !self.wants.start_soon.is_empty() {
-                    let started = self.start_soon(now).await;
-                    report.started = unless_held(started, "runs are started")?;
-                }
-                if !self.wants.start.is_none() {
-                    let started = unless_held(self.start_runs(now).await, "runs are started")?;
-                    report.started.add(started);
-                }
+                report.started = self.start_wanted(now).await?;
                 Step::ExamineRuns
             }
             Step::ExamineRuns => {
@@ -275,6 +268,18 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             self.wants.create_at = next_due(&self.cx, now).await?;
         }
         Ok(created)
+    }
+
+    /// First where somebody waits for it.
+    async fn start_wanted(&mut self, now: Timestamp) -> Result<StartedRuns, Error> {
+        let mut started = StartedRuns::default();
+        if !self.wants.start_soon.is_empty() {
+            started = unless_held(self.start_soon(now).await, "runs are started")?;
+        }
+        if !self.wants.start.is_none() {
+            started.add(unless_held(self.start_runs(now).await, "runs are started")?);
+        }
+        Ok(started)
     }
 
     async fn start_runs(&mut self, now: Timestamp) -> Result<StartedRuns, Error> {
