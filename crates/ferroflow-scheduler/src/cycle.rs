@@ -284,9 +284,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     async fn start_runs(&mut self, now: Timestamp) -> Result<StartedRuns, Error> {
         let started = start_some(&self.cx, &self.wants.start, &Slice::new(&self.news), now).await?;
-        if !started.is_more_due {
-            self.wants.start = Waiting::None;
-        }
+        self.wants.start = Waiting::of(&started.later);
         self.take_in_started(&started);
         Ok(started)
     }
@@ -295,9 +293,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     async fn start_soon(&mut self, now: Timestamp) -> Result<StartedRuns, Error> {
         let soon = Waiting::Of(self.wants.start_soon.clone());
         let started = start_some(&self.cx, &soon, &Slice::endless(), now).await?;
-        if !started.is_more_due {
-            self.wants.start_soon.clear();
-        }
+        self.wants.start_soon.clone_from(&started.later);
         self.take_in_started(&started);
         Ok(started)
     }

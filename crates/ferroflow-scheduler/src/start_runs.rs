@@ -36,6 +36,8 @@ pub struct StartedRuns {
     pub refused: Vec<NotStartedRun>,
     /// Whether more could start: the next pass can follow at once.
     pub is_more_due: bool,
+    /// The DAGs in which more could.
+    pub(crate) later: BTreeSet<String>,
 }
 
 /// Of which DAGs queued runs are looked at.
@@ -51,6 +53,11 @@ pub(crate) enum Waiting {
 }
 
 impl Waiting {
+    /// Of these alone.
+    pub(crate) fn of(dag_ids: &BTreeSet<String>) -> Self {
+        if dag_ids.is_empty() { Self::None } else { Self::Of(dag_ids.clone()) }
+    }
+
     pub(crate) fn is_none(&self) -> bool {
         *self == Self::None
     }
@@ -118,10 +125,10 @@ pub(crate) async fn start_some(
     }
     let configured = cx.settings.scheduler.max_dagruns_per_loop_to_schedule;
     let most = usize::try_from(configured).unwrap_or(usize::MAX).max(RUNS_PER_TRANSACTION);
-    let mut left = turns.len();
+    let mut left = turns.as_slice();
     for batch in turns.chunks(most) {
         cx.progress.gets_on();
-        left -= batch.len();
+        left = &left[batch.len()..];
         let part =
             cx.db.transact(|tx| async move { start_batch(tx, batch, now).await }.scope_boxed()).await?;
         report.add(part);
@@ -129,7 +136,9 @@ pub(crate) async fn start_some(
             break;
         }
     }
-    report.is_more_due = left > 0 || queues.is_cut_off(&report);
+    report.later = queues.cut_off(&report);
+    report.later.extend(left.iter().map(|run| run.dag_id.clone()));
+    report.is_more_due = !report.later.is_empty();
     Ok(report)
 }
 
@@ -280,14 +289,15 @@ impl Queues {
         }
     }
 
-    /// Whether a queue was longer than what was looked at, and all of that started.
-    fn is_cut_off(&self, report: &StartedRuns) -> bool {
+    /// The DAGs of which a queue was longer than what was looked at, and all of that started.
+    fn cut_off(&self, report: &StartedRuns) -> BTreeSet<String> {
         let mut lengths: HashMap<(&str, Option<i32>), i64> = HashMap::new();
         let started: BTreeSet<i64> = report.started.iter().map(|run| run.id).collect();
         for run in self.runs.iter().filter(|run| started.contains(&run.id)) {
             *lengths.entry((run.dag_id.as_str(), run.backfill_id)).or_default() += 1;
         }
-        lengths.values().any(|length| *length >= RUNS_PER_QUEUE)
+        let cut_off = lengths.iter().filter(|(_, length)| **length >= RUNS_PER_QUEUE);
+        cut_off.map(|((dag_id, _), _)| (*dag_id).to_owned()).collect()
     }
 }
 
@@ -321,6 +331,7 @@ impl StartedRuns {
         self.started.extend(part.started);
         self.refused.extend(part.refused);
         self.is_more_due |= part.is_more_due;
+        self.later.extend(part.later);
     }
 
     fn refuse(&mut self, run: &StartableRun, reason: NotStarted) {

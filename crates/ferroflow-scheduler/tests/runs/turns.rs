@@ -55,6 +55,8 @@ async fn a_run_that_somebody_asks_for_does_not_wait_for_the_many_of_schedules() 
     place.running(&many, &["a"], None).await;
     place.running(&[a_run("zz", "asked", at("2024-01-01"))], &["a"], None).await;
     place.database.execute("UPDATE dag_run SET state = 'queued', start_date = NULL").await;
+    // Nobody waits for a slot.
+    place.database.execute("UPDATE slot_pool SET slots = 10000").await;
     let mut whole = Whole::new(&place, at("2024-06-01")).await;
     loop {
         let started = whole.cycle().await.started.started;
