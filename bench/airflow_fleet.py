@@ -207,11 +207,9 @@ def _due(ask: Connection, engine, schedulers, size: Size, figures: dict[str, flo
         "SELECT count(*) FROM fleet f JOIN dag d ON d.dag_id = f.dag_id"
         " WHERE f.n < :due AND d.next_dagrun <> timestamptz '2025-01-01+00'"
     )
-    queued = text(
-        "SELECT count(*) FROM task_instance WHERE state = 'queued' AND dag_id <> 'zz_unrelated' AND :due > 0"
-    )
-    for name, question in (("due made", made), ("due queued", queued)):
-        which = {"due": size.due}
+    queued = text("SELECT count(*) FROM task_instance WHERE state = 'queued' AND dag_id <> 'zz_unrelated'")
+    questions = (("due made", made, {"due": size.due}), ("due queued", queued, {}))
+    for name, question, which in questions:
         wait_for(lambda: ask.execute(question, which).scalar() >= size.due, *schedulers, pause=0.5)  # noqa: B023
         figures[name] = time.monotonic() - due
         _say(f"  {name}: {figures[name]:.1f} s")
