@@ -22,6 +22,8 @@ const BATCH: usize = 500;
 /// A run whose row is locked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockedRun {
+    /// Its row.
+    pub id: i64,
     /// When it was last looked at, by anybody.
     pub last_scheduling_decision: Option<Timestamp>,
 }
@@ -50,9 +52,22 @@ pub struct AttendedRun {
 
 /// Locks a running run, unless somebody else has.
 pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<LockedRun>, Error> {
-    let row = tx.fetch_optional(sql!("dag_run/lock_to_examine"), binds![id]).await?;
-    row.map(|row| Ok(LockedRun { last_scheduling_decision: row.optional("last_scheduling_decision")? }))
-        .transpose()
+    let row = tx.fetch_optional(sql!("dag_run/lock_to_examine"), vec![[id].into_iter().collect()]).await?;
+    row.as_ref().map(locked).transpose()
+}
+
+/// Locks those of these runs that are running and that nobody else has.
+pub async fn lock_many(tx: &mut Tx, ids: &[i64]) -> Result<Vec<LockedRun>, Error> {
+    let mut found = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(BATCH) {
+        let rows = tx.fetch_all(sql!("dag_run/lock_to_examine"), vec![ids.iter().copied().collect()]).await?;
+        found.extend(tx.readable(&rows, locked)?);
+    }
+    Ok(found)
+}
+
+fn locked(row: &Row) -> Result<LockedRun, Error> {
+    Ok(LockedRun { id: row.get("id")?, last_scheduling_decision: row.optional("last_scheduling_decision")? })
 }
 
 /// The jobs of a type that look after their runs by themselves, and live.

@@ -221,9 +221,17 @@ pub async fn set_state(
     Ok(tx.execute(statement, binds![now, to.as_str(), now, id, from.as_str()]).await? == 1)
 }
 
-/// Notes that a running run was looked at, and by which job. False if it is not running any more.
-pub async fn set_examined(tx: &mut Tx, id: i64, job_id: Option<i64>, now: Timestamp) -> Result<bool, Error> {
-    Ok(tx.execute(sql!("dag_run/set_examined"), binds![now, job_id, now, id]).await? == 1)
+/// Notes that running runs were looked at, and by which job. False if any of them is not running any more.
+pub async fn set_examined(
+    tx: &mut Tx,
+    ids: &[i64],
+    job_id: Option<i64>,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let mut binds = binds![now, job_id, now];
+    binds.push(ids.iter().copied().collect());
+    let examined = tx.execute(sql!("dag_run/set_examined"), binds).await?;
+    Ok(u64::try_from(ids.len()) == Ok(examined))
 }
 
 /// Deletes a run, and with it all that belongs to it.

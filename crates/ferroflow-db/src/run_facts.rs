@@ -119,7 +119,24 @@ pub async fn reschedules(
     let (all, list) = tasks.binds();
     let binds = vec![dag_id.into(), run_id.into(), all, list];
     let rows = tx.fetch_all(sql!("task_reschedule/latest_of_run"), binds).await?;
-    rows.iter().map(|row| Ok((row.get("ti_id")?, row.get("reschedule_date")?))).collect()
+    rows.iter().map(reschedule).collect()
+}
+
+/// The same in some runs.
+pub async fn reschedules_of(tx: &mut Tx, dag_run_ids: &[i64]) -> Result<HashMap<Uuid, Timestamp>, Error> {
+    let mut found = HashMap::new();
+    for ids in dag_run_ids.chunks(BATCH) {
+        let list = vec![ids.iter().copied().collect()];
+        for row in &tx.fetch_all(sql!("task_reschedule/latest_of_runs"), list).await? {
+            let (id, date) = reschedule(row)?;
+            found.insert(id, date);
+        }
+    }
+    Ok(found)
+}
+
+fn reschedule(row: &Row) -> Result<(Uuid, Timestamp), Error> {
+    Ok((row.get("ti_id")?, row.get("reschedule_date")?))
 }
 
 /// The latest run before a logical date; if so wished, of those that nobody made by hand.

@@ -2,7 +2,7 @@
 //!
 //! Each change names the state that it leaves, and tells how many rows were in it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
@@ -59,6 +59,22 @@ pub struct TriggerWait {
 pub async fn of_run(tx: &mut Tx, dag_id: &str, run_id: &str) -> Result<Vec<InstanceRow>, Error> {
     let rows = tx.fetch_all(sql!("task_instance/of_run"), binds![dag_id, run_id]).await?;
     rows.iter().map(instance).collect()
+}
+
+/// All instances of some runs, by the rows of the runs. Those that have none, or one that cannot be read, are not there.
+pub async fn of_runs(tx: &mut Tx, dag_run_ids: &[i64]) -> Result<HashMap<i64, Vec<InstanceRow>>, Error> {
+    let mut found: HashMap<i64, Result<Vec<InstanceRow>, Error>> = HashMap::new();
+    for ids in dag_run_ids.chunks(BATCH) {
+        for row in &tx.fetch_all(sql!("task_instance/of_runs"), vec![ids.iter().copied().collect()]).await? {
+            let of_run = found.entry(row.get("dag_run_id")?).or_insert_with(|| Ok(Vec::new()));
+            match (of_run.as_mut(), instance(row)) {
+                (Ok(instances), Ok(instance)) => instances.push(instance),
+                (Ok(_), Err(error)) => *of_run = Err(error),
+                (Err(_), _) => {}
+            }
+        }
+    }
+    Ok(found.into_iter().filter_map(|(id, instances)| Some((id, instances.ok()?))).collect())
 }
 
 /// The instances of a run that are of one of these tasks and have one of these map indexes.
@@ -179,6 +195,18 @@ pub async fn forget(tx: &mut Tx, key: &TaskInstanceKey, id: Uuid) -> Result<(), 
     tx.execute(sql!("task_instance_note/delete_of_instance"), binds![id]).await?;
     tx.execute(sql!("task_reschedule/delete_of_instance"), binds![id]).await?;
     Ok(())
+}
+
+/// How these stand. They stay so until the transaction ends; those that another transaction holds, or that cannot be read,
+/// are left out.
+pub async fn lock_states(tx: &mut Tx, ids: &[Uuid]) -> Result<HashMap<Uuid, Option<TaskState>>, Error> {
+    let mut found = HashMap::with_capacity(ids.len());
+    for ids in ids.chunks(BATCH) {
+        let rows =
+            tx.fetch_all(sql!("task_instance/lock_states"), vec![ids.iter().copied().collect()]).await?;
+        found.extend(tx.readable(&rows, |row| Ok((row.get("id")?, row.parsed("state")?)))?);
+    }
+    Ok(found)
 }
 
 /// Which of these are scheduled. They stay so until the transaction ends.

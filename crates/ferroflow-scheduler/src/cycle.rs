@@ -14,6 +14,7 @@ use crate::create_runs::{CreatedRuns, create_some, next_due};
 use crate::dispatch::{Dispatched, dispatch};
 use crate::examine_runs::{ExaminedRuns, examine_runs};
 use crate::executors::Heard;
+use crate::fair_queue::Cause;
 use crate::harvest::{Met, harvest};
 use crate::kept_events::drop_event;
 use crate::look_around::look_around;
@@ -302,11 +303,12 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         self.tell_started(started);
         for run in &started.started {
             let key = RunKey { dag_id: run.dag_id.clone(), run_id: run.run_id.clone() };
-            match run.run_type {
-                RunType::Scheduled | RunType::Backfill => self.attended.attend(key),
+            let cause = match run.run_type {
+                RunType::Scheduled | RunType::Backfill => Cause::Crowd,
                 // Somebody waits for it, however many schedules are due.
-                _ => self.attended.attend_soon(key),
-            }
+                _ => Cause::Event,
+            };
+            self.attended.attend(key, run.id, cause);
         }
     }
 

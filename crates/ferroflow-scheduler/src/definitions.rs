@@ -54,16 +54,45 @@ impl Definitions {
         }
     }
 
+    /// The same of several runs, by their rows; of those of which it can be told.
+    pub(crate) async fn of_runs(
+        &self,
+        tx: &mut Tx,
+        runs: &[DagRun],
+        now: Timestamp,
+    ) -> Result<HashMap<i64, Arc<Definition>>, Error> {
+        let untied = runs.iter().filter(|run| Definition::version_of_run(run).is_none());
+        let unknown: BTreeSet<&str> = untied
+            .map(|run| run.dag_id.as_str())
+            .filter(|dag_id| self.trusted_version(dag_id, now).is_none())
+            .collect();
+        if !unknown.is_empty() {
+            self.newest_of(tx, &unknown.into_iter().collect::<Vec<_>>(), now).await?;
+        }
+        let mut found = HashMap::with_capacity(runs.len());
+        for run in runs {
+            match self.of_run(tx, run, now).await {
+                Ok(definition) => _ = found.insert(run.id, definition),
+                Err(error) if error.is_passing() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(found)
+    }
+
     /// The newest version of a DAG. One that was asked for a moment ago is not looked for again.
     pub async fn latest(&self, tx: &mut Tx, dag_id: &str, now: Timestamp) -> Result<Arc<Definition>, Error> {
-        let known = self.locked().latest.get(dag_id).copied();
-        if let Some((version, at)) = known
-            && now.duration_since(at) < self.trusted
-            && let Some(definition) = self.kept(version, None)
-        {
-            return Ok(definition);
+        let known = self.trusted_version(dag_id, now).and_then(|version| self.kept(version, None));
+        match known {
+            Some(definition) => Ok(definition),
+            None => self.newest(tx, dag_id, now).await,
         }
-        self.newest(tx, dag_id, now).await
+    }
+
+    /// The version that was the newest of a DAG a moment ago.
+    fn trusted_version(&self, dag_id: &str, now: Timestamp) -> Option<Uuid> {
+        let (version, at) = self.locked().latest.get(dag_id).copied()?;
+        (now.duration_since(at) < self.trusted).then_some(version)
     }
 
     /// The same, looked for again. A version that has no task instances yet may have been rewritten in place.

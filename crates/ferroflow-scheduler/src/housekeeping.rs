@@ -61,7 +61,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             Report::Paused(runs) => {
                 for run in runs {
                     let (dag_id, run_id) = (run.dag_id.clone(), run.run_id.clone());
-                    self.attended.attend_held(RunKey { dag_id, run_id });
+                    self.attended.attend_held(RunKey { dag_id, run_id }, run.id);
                 }
             }
             Report::ExecutorCallbacks(found) => {

@@ -14,6 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use crate::attended::{Attended, RunKey};
+use crate::fair_queue::Cause;
 use crate::rounds::{FAR_LOOKS, OVERLAP, Part, Rounds};
 use crate::run::{ActiveRun, Definition};
 use crate::{Context, Error};
@@ -136,7 +137,7 @@ pub(crate) async fn look_around(
     for run in found.unattended.found {
         let key = key_of(&run);
         if !attended.contains(&key) {
-            attended.attend(key);
+            attended.attend(key, run.id, Cause::Crowd);
         }
     }
     Ok(())

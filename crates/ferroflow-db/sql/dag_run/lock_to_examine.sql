@@ -1,4 +1,4 @@
-SELECT last_scheduling_decision
+SELECT id, last_scheduling_decision
 FROM dag_run
-WHERE id = ? AND state = 'running'
+WHERE id IN ({in}) AND state = 'running'
 {lock_skip:dag_run}

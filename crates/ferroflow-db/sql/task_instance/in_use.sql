@@ -1,5 +1,4 @@
--- Grouped by the slots as well, so that nothing has to be added up: what the type of a sum is differs.
-SELECT dag_id, run_id, task_id, pool, pool_slots, COUNT(*) AS instances
+SELECT dag_id, run_id, task_id, COUNT(*) AS instances
 FROM task_instance {use_index:ti_state}
 WHERE state IN ('queued', 'running')
-GROUP BY dag_id, run_id, task_id, pool, pool_slots
+GROUP BY dag_id, run_id, task_id

@@ -18,43 +18,26 @@ use crate::tx::Tx;
 /// How many values a list of a statement has at most.
 const BATCH: usize = 512;
 
-/// Instances of one task in one run that are queued or running.
+/// Instances of one task in one run that stand alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AtWork {
+pub struct TaskInRun {
     /// The DAG.
     pub dag_id: String,
     /// The run.
     pub run_id: String,
     /// The task.
     pub task_id: String,
-    /// The pool that they take slots from.
-    pub pool: String,
-    /// How many slots each of them takes.
-    pub pool_slots: i32,
     /// How many there are.
     pub instances: i64,
 }
 
-/// Instances that keep slots of a pool although they are deferred.
+/// Instances that hold slots of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeferredInPool {
+pub struct HoldingSlots {
     /// The pool.
     pub pool: String,
     /// How many slots each of them takes.
     pub pool_slots: i32,
-    /// How many there are.
-    pub instances: i64,
-}
-
-/// Instances of one task in one run that wait for a trigger or a person.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parked {
-    /// The DAG.
-    pub dag_id: String,
-    /// The run.
-    pub run_id: String,
-    /// The task.
-    pub task_id: String,
     /// How many there are.
     pub instances: i64,
 }
@@ -109,55 +92,53 @@ pub struct RunWithScheduled {
     pub team_name: Option<String>,
 }
 
+/// All that are queued or running, by the pools whose slots they hold.
+pub async fn holding_slots(tx: &mut Tx) -> Result<Vec<HoldingSlots>, Error> {
+    let rows = tx.fetch_all(sql!("task_instance/holding_slots"), Vec::new()).await?;
+    tx.readable(&rows, holding)
+}
+
 /// All that are queued or running.
-pub async fn at_work(tx: &mut Tx) -> Result<Vec<AtWork>, Error> {
+pub async fn at_work(tx: &mut Tx) -> Result<Vec<TaskInRun>, Error> {
     let rows = tx.fetch_all(sql!("task_instance/in_use"), Vec::new()).await?;
-    let at_work = |row: &Row| {
-        Ok(AtWork {
-            dag_id: row.get("dag_id")?,
-            run_id: row.get("run_id")?,
-            task_id: row.get("task_id")?,
-            pool: row.get("pool")?,
-            pool_slots: row.get("pool_slots")?,
-            instances: row.get("instances")?,
-        })
-    };
-    tx.readable(&rows, at_work)
+    tx.readable(&rows, task_in_run)
+}
+
+/// The same of some DAGs: none is listed twice.
+pub async fn at_work_of(tx: &mut Tx, dag_ids: &[&str]) -> Result<Vec<TaskInRun>, Error> {
+    let mut found = Vec::new();
+    for dags in dag_ids.chunks(BATCH) {
+        let list = vec![dags.iter().copied().collect()];
+        let rows = tx.fetch_all(sql!("task_instance/in_use_of_dags"), list).await?;
+        found.extend(tx.readable(&rows, task_in_run)?);
+    }
+    Ok(found)
 }
 
 /// Those of some pools that are deferred.
-pub async fn deferred_in_pools(tx: &mut Tx, pools: &[&str]) -> Result<Vec<DeferredInPool>, Error> {
+pub async fn deferred_in_pools(tx: &mut Tx, pools: &[&str]) -> Result<Vec<HoldingSlots>, Error> {
     let mut found = Vec::new();
     for pools in pools.chunks(BATCH) {
         let list = vec![pools.iter().copied().collect()];
         let rows = tx.fetch_all(sql!("task_instance/deferred_in_pools"), list).await?;
-        found.extend(tx.readable(&rows, |row| {
-            Ok(DeferredInPool {
-                pool: row.get("pool")?,
-                pool_slots: row.get("pool_slots")?,
-                instances: row.get("instances")?,
-            })
-        })?);
+        found.extend(tx.readable(&rows, holding)?);
     }
     Ok(found)
 }
 
 /// Those that wait for a trigger or a person: of any of these DAGs, the tasks of any of these names. Neither list holds
 /// anything twice.
-pub async fn parked_of_tasks(tx: &mut Tx, dag_ids: &[&str], task_ids: &[&str]) -> Result<Vec<Parked>, Error> {
+pub async fn parked_of_tasks(
+    tx: &mut Tx,
+    dag_ids: &[&str],
+    task_ids: &[&str],
+) -> Result<Vec<TaskInRun>, Error> {
     let mut found = Vec::new();
     for dags in dag_ids.chunks(BATCH) {
         for tasks in task_ids.chunks(BATCH) {
             let lists: Vec<Bind> = vec![dags.iter().copied().collect(), tasks.iter().copied().collect()];
             let rows = tx.fetch_all(sql!("task_instance/parked_of_tasks"), lists).await?;
-            found.extend(tx.readable(&rows, |row| {
-                Ok(Parked {
-                    dag_id: row.get("dag_id")?,
-                    run_id: row.get("run_id")?,
-                    task_id: row.get("task_id")?,
-                    instances: row.get("instances")?,
-                })
-            })?);
+            found.extend(tx.readable(&rows, task_in_run)?);
         }
     }
     Ok(found)
@@ -216,6 +197,23 @@ pub async fn lock(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<TaskInstance>, Error>
 /// All of a DAG that wait to be queued have failed. Nothing but the state is written, as in Airflow.
 pub async fn fail_scheduled_of_dag(tx: &mut Tx, dag_id: &str, now: Timestamp) -> Result<u64, Error> {
     tx.execute(sql!("task_instance/fail_scheduled_of_dag"), binds![now, dag_id]).await
+}
+
+fn holding(row: &Row) -> Result<HoldingSlots, Error> {
+    Ok(HoldingSlots {
+        pool: row.get("pool")?,
+        pool_slots: row.get("pool_slots")?,
+        instances: row.get("instances")?,
+    })
+}
+
+fn task_in_run(row: &Row) -> Result<TaskInRun, Error> {
+    Ok(TaskInRun {
+        dag_id: row.get("dag_id")?,
+        run_id: row.get("run_id")?,
+        task_id: row.get("task_id")?,
+        instances: row.get("instances")?,
+    })
 }
 
 fn scheduled(row: &Row) -> Result<Scheduled, Error> {

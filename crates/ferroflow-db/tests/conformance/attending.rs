@@ -44,10 +44,10 @@ async fn runs_of_living_peers_are_theirs(server: Server) {
                 let ended = job::insert(tx, &scheduler(Some("ours")), NOW).await?;
                 job::finish(tx, ended, JobState::Success, NOW).await?;
                 for (run, job) in runs.iter().zip([alive, official, silent, ended]) {
-                    assert!(dag_run::set_examined(tx, *run, Some(job), NOW).await?);
+                    assert!(dag_run::set_examined(tx, &[*run], Some(job), NOW).await?);
                 }
                 // The peer lives, and has forgotten one.
-                assert!(dag_run::set_examined(tx, runs[4], Some(alive), NOW - 10.minutes()).await?);
+                assert!(dag_run::set_examined(tx, &[runs[4]], Some(alive), NOW - 10.minutes()).await?);
                 let peers = attending::living_peers(tx, "SchedulerJob", PEERS).await?;
                 assert_eq!(peers, [alive]);
                 let later = NOW + 1.hour();
@@ -82,7 +82,7 @@ async fn however_many_nobody_looks_after_each_has_its_turn(server: Server) {
         async move {
             let later = NOW + 1.hour();
             let alive = job::insert(tx, &scheduler(Some("ours")), NOW).await?;
-            assert!(dag_run::set_examined(tx, runs[1], Some(alive), NOW - 10.minutes()).await?);
+            assert!(dag_run::set_examined(tx, &[runs[1]], Some(alive), NOW - 10.minutes()).await?);
             let mut may_be_more = Vec::new();
             for limit in [4, 5, 6, 7] {
                 may_be_more.push(attending::unattended(tx, PEERS, later, limit).await?.may_be_more);

@@ -1,7 +1,7 @@
 //! What decides who may be queued.
 
 use ferroflow_db::dag_run_query;
-use ferroflow_db::task_instance::queueing::{self, AtWork, DeferredInPool, Parked};
+use ferroflow_db::task_instance::queueing::{self, HoldingSlots, TaskInRun};
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
 use ferroflow_db::testing::texts;
 use ferroflow_db::{Db, Dialect, ScopedFutureExt as _, dag_run, task_instance_step};
@@ -86,11 +86,14 @@ async fn seeded(server: Server) -> Seeded {
 
 async fn what_is_at_work_is_counted(server: Server) {
     let Seeded { db, database: _kept, .. } = seeded(server).await;
-    let (at_work, deferred, elsewhere, parked) = db
+    let (at_work, of_dag, of_others, holding, deferred, elsewhere, parked) = db
         .read(|tx| {
             async move {
                 Ok((
                     queueing::at_work(tx).await?,
+                    queueing::at_work_of(tx, &["dag"]).await?,
+                    queueing::at_work_of(tx, &["other"]).await?,
+                    queueing::holding_slots(tx).await?,
                     queueing::deferred_in_pools(tx, &["default_pool"]).await?,
                     queueing::deferred_in_pools(tx, &["another"]).await?,
                     queueing::parked_of_tasks(tx, &["dag", "other"], &["wait"]).await?,
@@ -100,23 +103,20 @@ async fn what_is_at_work_is_counted(server: Server) {
         })
         .await
         .unwrap();
-    let (dag_id, task_id, pool) = ("dag".to_owned(), "load".to_owned(), "default_pool".to_owned());
-    let run_id = "a".to_owned();
-    assert_eq!(
-        at_work,
-        [AtWork { dag_id, run_id, task_id, pool: pool.clone(), pool_slots: 2, instances: 2 }]
-    );
-    assert_eq!(deferred, [DeferredInPool { pool, pool_slots: 2, instances: 2 }]);
-    assert_eq!(elsewhere, []);
-    let parked_in = |run_id: &str, instances| Parked {
+    let in_run = |run_id: &str, task_id: &str, instances| TaskInRun {
         dag_id: "dag".to_owned(),
         run_id: run_id.to_owned(),
-        task_id: "wait".to_owned(),
+        task_id: task_id.to_owned(),
         instances,
     };
+    let two = [HoldingSlots { pool: "default_pool".to_owned(), pool_slots: 2, instances: 2 }];
+    assert_eq!(at_work, [in_run("a", "load", 2)]);
+    assert_eq!((of_dag, of_others), (at_work, Vec::new()));
+    assert_eq!((holding.as_slice(), deferred.as_slice()), (two.as_slice(), two.as_slice()));
+    assert_eq!(elsewhere, []);
     let mut parked = parked;
     parked.sort_by(|one, other| one.run_id.cmp(&other.run_id));
-    assert_eq!(parked, [parked_in("a", 2), parked_in("b", 1)]);
+    assert_eq!(parked, [in_run("a", "wait", 2), in_run("b", "wait", 1)]);
 }
 
 async fn those_that_wait_are_found_by_run_and_by_id(server: Server) {

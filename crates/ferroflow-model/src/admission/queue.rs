@@ -42,6 +42,17 @@ struct RunQueue {
 pub(super) type Members = BTreeSet<(Timestamp, i32)>;
 
 impl PoolQueue {
+    /// In how many runs they are, where those that are in both classes count twice.
+    pub(super) fn runs_waiting(&self) -> usize {
+        self.classes.other.runs.len() + self.classes.backfill.runs.len()
+    }
+
+    /// The DAGs of these runs, one for each run.
+    pub(super) fn dags(&self) -> impl Iterator<Item = &Arc<str>> {
+        let runs = self.classes.other.runs.keys().chain(self.classes.backfill.runs.keys());
+        runs.map(|(dag_id, _)| dag_id)
+    }
+
     /// Changes who is in a lane.
     pub(super) fn change(
         &mut self,

@@ -8,7 +8,10 @@ use foldhash::HashMap;
 use jiff::Timestamp;
 
 use super::candidate::{Candidate, InstanceKey, Lane, Place};
+use super::check::{Room, Taken};
 use super::decision::Admitted;
+use super::in_use::InUse;
+use super::limits::Limits;
 use super::queue::{Members, PoolQueue};
 use super::turns::Turns;
 
@@ -69,6 +72,23 @@ impl Waiting {
     /// Whether any waits for a slot of this pool.
     pub fn waits_for(&self, pool: &str) -> bool {
         self.pools.contains_key(pool)
+    }
+
+    /// The DAGs of those that wait for a pool of which anybody can have a slot: what else is in use matters for them
+    /// alone. `None` if they wait in more than so many runs.
+    pub fn dags_of_open_pools(&self, limits: &Limits, in_use: &InUse, most: usize) -> Option<Vec<Arc<str>>> {
+        let (room, taken) = (Room { limits, in_use }, Taken::default());
+        let open = self.pools.iter().filter(|(pool, _)| room.check_open(pool, &taken).is_ok());
+        let mut runs = 0;
+        let mut dags = BTreeSet::new();
+        for (_, queue) in open {
+            runs += queue.runs_waiting();
+            if runs > most {
+                return None;
+            }
+            dags.extend(queue.dags().cloned());
+        }
+        Some(dags.into_iter().collect())
     }
 
     /// The same candidates, with turns that go on from those of another.

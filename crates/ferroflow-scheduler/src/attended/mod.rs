@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use ferroflow_db::run_facts::Stand;
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::task_instance_step::InstanceRow;
-use ferroflow_model::readiness::InstanceRef;
+use ferroflow_model::readiness::{InstanceRef, WhenReady};
 use ferroflow_model::state::{RunType, TaskState};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -68,6 +68,8 @@ struct Row {
 /// One of them.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
+    /// Its row, if it is known.
+    pub(crate) row_id: Option<i64>,
     /// Nothing if it has yet to be read.
     pub(crate) run: Option<Box<ActiveRun>>,
     /// What is to be read again.
@@ -89,6 +91,21 @@ pub(crate) struct Entry {
     put_off_until: Option<Timestamp>,
 }
 
+impl Entry {
+    /// It was read, and all that it was told to read again with it.
+    pub(crate) fn was_read(&mut self, run: ActiveRun) {
+        self.changed.clear();
+        self.has_past_changed = false;
+        self.has_dag_changed = run.is_behind_its_dag();
+        self.run = Some(Box::new(run));
+    }
+
+    /// What becomes of instances that are ready.
+    pub(crate) fn when_ready(&self) -> WhenReady {
+        if self.is_held { WhenReady::Leave } else { WhenReady::Schedule }
+    }
+}
+
 impl Attended {
     /// How many there are.
     pub fn len(&self) -> usize {
@@ -105,22 +122,16 @@ impl Attended {
         self.runs.contains_key(key)
     }
 
-    /// Looks after a run from now on.
-    pub fn attend(&mut self, key: RunKey) {
-        self.runs.entry(key.clone()).or_default();
-        self.dirty.add(key, Cause::Crowd);
-    }
-
-    /// The same, and before those that are many.
-    pub(crate) fn attend_soon(&mut self, key: RunKey) {
-        self.runs.entry(key.clone()).or_default();
-        self.dirty.add(key, Cause::Event);
+    /// Looks after a run, which has this row, from now on.
+    pub(crate) fn attend(&mut self, key: RunKey, row_id: i64, cause: Cause) {
+        self.runs.entry(key.clone()).or_default().row_id = Some(row_id);
+        self.dirty.add(key, cause);
     }
 
     /// Looks at a run of a DAG that is paused: nothing new of it begins.
-    pub(crate) fn attend_held(&mut self, key: RunKey) {
+    pub(crate) fn attend_held(&mut self, key: RunKey, row_id: i64) {
         let entry = self.runs.entry(key.clone()).or_default();
-        (entry.is_held, entry.put_off_until) = (true, None);
+        (entry.is_held, entry.put_off_until, entry.row_id) = (true, None, Some(row_id));
         entry.run = None;
         self.dirty.add(key, Cause::Crowd);
     }
@@ -246,6 +257,7 @@ impl Attended {
     /// Takes a run back that was looked at.
     pub(crate) fn give_back(&mut self, key: RunKey, mut entry: Entry, now: Timestamp) {
         entry.has_moved_on(&key);
+        entry.row_id = entry.run.as_ref().map(|run| run.row.id).or(entry.row_id);
         self.know(&key, &entry);
         if let Some(run) = &entry.run {
             if run.needs_step(now) || !entry.changed.is_empty() {

@@ -149,13 +149,13 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(1);
         let key = RunKey { dag_id: "dag".to_owned(), run_id: "run".to_owned() };
         let mut attended = Attended::default();
-        attended.attend(key.clone());
+        attended.attend(key.clone(), 1, Cause::Crowd);
         for tries in 0..20 {
             let now = now + SignedDuration::from_secs(10) * tries;
             let (taken, entry) = attended.take_dirty(now, 10).pop().unwrap();
             assert_eq!(taken, key);
             attended.put_off(taken, entry, Obstacle::Locked, now);
-            attended.attend(key.clone());
+            attended.attend(key.clone(), 1, Cause::Crowd);
             assert!(attended.take_dirty(now, 10).is_empty(), "it waits");
             assert!(!attended.is_dirty(now) && attended.next_due().unwrap() > now, "and is not forgotten");
         }

@@ -165,6 +165,6 @@ fn attempt(granted: &Granted, admitted: &[(Admitted, Stay)]) -> Option<(Admitted
     admitted.iter().find(|(_, stay)| stay.id == granted.row.id).cloned()
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -78,14 +78,26 @@ impl ActiveRun {
         now: Timestamp,
     ) -> Result<Self, Error> {
         let (dag_id, run_id) = (row.dag_id.as_str(), row.run_id.as_str());
-        let dag = Arc::clone(definition.dag());
         let instances = task_instance_step::of_run(tx, dag_id, run_id).await?;
         let reschedules = run_facts::reschedules(tx, dag_id, run_id, Tasks::All).await?;
+        Self::assemble(tx, driver, row, definition, (&instances, &reschedules), now).await
+    }
+
+    /// Puts together what was read, and reads what only some DAGs ask for.
+    pub(super) async fn assemble(
+        tx: &mut Tx,
+        driver: &Driver,
+        row: DagRun,
+        definition: Arc<Definition>,
+        (instances, reschedules): (&[InstanceRow], &HashMap<Uuid, Timestamp>),
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let dag = Arc::clone(definition.dag());
         let (past, earlier) = past(tx, &dag, &row).await?;
         let view = View { dag: &dag, run: &row, longest_wait: driver.longest_wait, now };
         let (mut found, mut rows, mut strays) = (Vec::new(), HashMap::new(), Vec::new());
-        for instance in &instances {
-            match view.instance(instance, &reschedules) {
+        for instance in instances {
+            match view.instance(instance, reschedules) {
                 Some(seen) => {
                     rows.insert(seen.reference(), known(instance));
                     found.push(seen);

@@ -15,6 +15,7 @@ mod refresh;
 mod shape;
 mod step;
 mod structure;
+mod together;
 mod writes;
 
 use std::collections::HashMap;
@@ -35,7 +36,9 @@ pub use definition::Definition;
 pub(crate) use past::Earlier;
 pub use queue::{ExecutorNames, Queued};
 pub(crate) use refresh::Compared;
+pub(crate) use step::Decided;
 pub use step::{Stale, Step};
+pub(crate) use together::write_together;
 
 /// Who drives runs.
 #[derive(Clone)]

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferroflow_db::{
-    Db, Error as DbError, ScopedFutureExt as _, Tx, attending, dag, dag_run, task_instance_step,
-};
+use ferroflow_db::attending::{self, LockedRun};
+use ferroflow_db::{Db, Error as DbError, ScopedFutureExt as _, Tx, dag, dag_run, task_instance_step};
 use ferroflow_model::dag::TaskIndex;
 use ferroflow_model::readiness::{Action, InstanceRef, RunVerdict, WhenReady};
 use ferroflow_model::state::{RunState, RunType, is_unfinished};
@@ -51,12 +50,13 @@ pub enum Stale {
 }
 
 /// What was decided, and is to be written.
-struct Decided {
-    step: Step,
-    writes: Vec<Write>,
-    ending: Option<Ending>,
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub(super) step: Step,
+    pub(super) writes: Vec<Write>,
+    pub(super) ending: Option<Ending>,
     /// The tasks whose results are to be read afterwards.
-    done: Vec<TaskIndex>,
+    pub(super) done: Vec<TaskIndex>,
 }
 
 impl ActiveRun {
@@ -68,7 +68,19 @@ impl ActiveRun {
         when_ready: WhenReady,
         now: Timestamp,
     ) -> Result<Step, Error> {
-        let Decided { step, mut writes, ending, done } = self.decide(driver, when_ready, now);
+        let decided = self.decide(driver, when_ready, now);
+        self.step_as_decided(db, driver, decided, now).await
+    }
+
+    /// Writes what was decided just now.
+    pub(crate) async fn step_as_decided(
+        &mut self,
+        db: &Db,
+        driver: &Driver,
+        decided: Decided,
+        now: Timestamp,
+    ) -> Result<Step, Error> {
+        let Decided { step, mut writes, ending, done } = decided;
         let is_shaped_otherwise = self.shape(driver, &mut writes).await?;
         let run = &*self;
         let (writes, ending) = (&writes, ending.as_ref());
@@ -126,7 +138,7 @@ impl ActiveRun {
     }
 
     /// What one examination decides lets the next one decide more; they are written together.
-    fn decide(&mut self, driver: &Driver, when_ready: WhenReady, now: Timestamp) -> Decided {
+    pub(crate) fn decide(&mut self, driver: &Driver, when_ready: WhenReady, now: Timestamp) -> Decided {
         let step = Step { run: RunVerdict::Running, scheduled: Vec::new(), changed: Vec::new(), stale: None };
         let mut decided = Decided { step, writes: Vec::new(), ending: None, done: Vec::new() };
         for _ in 0..MOST_EXAMINATIONS {
@@ -181,7 +193,7 @@ impl ActiveRun {
         if !carry_out(tx, &driver.fernet, writes, now).await? {
             return Ok(Err(Stale::Changed));
         }
-        if !dag_run::set_examined(tx, self.row.id, driver.job_id, now).await? {
+        if !dag_run::set_examined(tx, &[self.row.id], driver.job_id, now).await? {
             return Ok(Err(Stale::Changed));
         }
         let Some(ending) = ending else { return Ok(Ok(0)) };
@@ -214,11 +226,14 @@ impl ActiveRun {
 
     /// Locks the row of the run, or tells that somebody else has it, or has looked at it since it was read.
     async fn lock(&self, tx: &mut Tx) -> Result<Option<Stale>, DbError> {
-        let micros = |date: Option<Timestamp>| date.map(Timestamp::as_microsecond);
         let Some(locked) = attending::lock(tx, self.row.id).await? else { return Ok(Some(Stale::Locked)) };
-        let is_as_known =
-            micros(locked.last_scheduling_decision) == micros(self.row.last_scheduling_decision);
-        Ok((!is_as_known).then_some(Stale::Changed))
+        Ok((!self.is_unseen_since(&locked)).then_some(Stale::Changed))
+    }
+
+    /// Whether nobody has looked at the run since it was read.
+    pub(super) fn is_unseen_since(&self, locked: &LockedRun) -> bool {
+        let micros = |date: Option<Timestamp>| date.map(Timestamp::as_microsecond);
+        micros(locked.last_scheduling_decision) == micros(self.row.last_scheduling_decision)
     }
 
     /// The tasks that others are mapped over and whose last instances these actions have settled: how many results they

@@ -63,24 +63,64 @@ pub(super) fn add_writes(
 /// Adds a write, to the one before it if both do the same. No instance is named by two writes that are joined: of two
 /// actions on one, the second leaves the state that the first goes to.
 fn push(writes: &mut Vec<Write>, next: Write) {
-    match (writes.last_mut(), &next) {
-        (
-            Some(Write::Settle { ids, change, dates }),
-            Write::Settle { ids: more, change: same, dates: same_dates },
-        ) if change == same && dates == same_dates => ids.extend(more),
-        (Some(Write::Overwrite { ids, change }), Write::Overwrite { ids: more, change: same })
-            if change == same =>
-        {
-            ids.extend(more);
+    let next = match writes.last_mut() {
+        Some(last) => last.join(next),
+        None => Some(next),
+    };
+    writes.extend(next);
+}
+
+/// What several runs write, as the writes of one: the first of each together, then the second of each, and so on, since
+/// within a run the order matters.
+pub(super) fn joined(runs: impl Iterator<Item = Vec<Write>>) -> Vec<Write> {
+    let mut runs: Vec<_> = runs.map(Vec::into_iter).collect();
+    let mut joined: Vec<Write> = Vec::new();
+    loop {
+        let begin = joined.len();
+        for write in runs.iter_mut().filter_map(Iterator::next) {
+            let same = joined[begin..].iter_mut().try_fold(write, |write, known| known.join(write));
+            joined.extend(same);
         }
-        (
-            Some(Write::Schedule { ids, from, is_new_try }),
-            Write::Schedule { ids: more, from: same, is_new_try: same_try },
-        ) if from == same && is_new_try == same_try => ids.extend(more),
-        (Some(Write::Succeed { ids, from }), Write::Succeed { ids: more, from: same }) if from == same => {
-            ids.extend(more);
+        if joined.len() == begin {
+            return joined;
         }
-        _ => writes.push(next),
+    }
+}
+
+impl Write {
+    /// Does what another one does, too, if both do the same; else the other is given back.
+    fn join(&mut self, next: Self) -> Option<Self> {
+        match (self, next) {
+            (
+                Self::Settle { ids, change, dates },
+                Self::Settle { ids: more, change: same, dates: same_dates },
+            ) if *change == same && *dates == same_dates => ids.extend(more),
+            (Self::Overwrite { ids, change }, Self::Overwrite { ids: more, change: same })
+                if *change == same =>
+            {
+                ids.extend(more);
+            }
+            (
+                Self::Schedule { ids, from, is_new_try },
+                Self::Schedule { ids: more, from: same, is_new_try: same_try },
+            ) if *from == same && *is_new_try == same_try => ids.extend(more),
+            (Self::Succeed { ids, from }, Self::Succeed { ids: more, from: same }) if *from == same => {
+                ids.extend(more);
+            }
+            (_, next) => return Some(next),
+        }
+        None
+    }
+
+    /// The instances whose states it changes, and which one they leave; nothing if it does more than that.
+    pub(super) fn states_left(&self) -> Option<(&[Uuid], Option<TaskState>)> {
+        match self {
+            Self::Settle { ids, change: (from, _), .. } | Self::Overwrite { ids, change: (from, _) } => {
+                Some((ids, *from))
+            }
+            Self::Schedule { ids, from, .. } | Self::Succeed { ids, from } => Some((ids, *from)),
+            _ => None,
+        }
     }
 }
 

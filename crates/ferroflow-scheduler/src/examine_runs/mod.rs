@@ -1,12 +1,17 @@
 //! Step 3: runs that something has happened to are examined, and what follows is written.
 //!
-//! Locks: the row of each run (skipped if somebody else has it), in a transaction of its own.
+//! Those of which nothing has to be read that only one of them asks for, and in which instances only go to other states,
+//! are examined [together]; all others alone.
+//!
+//! Locks: the rows of runs, and then those of their instances (skipped if somebody else has them).
+
+mod together;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_model::readiness::{RunVerdict, WhenReady};
+use ferroflow_model::readiness::RunVerdict;
 use ferroflow_model::state::RunState;
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
@@ -15,9 +20,10 @@ use jiff::Timestamp;
 use tokio::task::JoinSet;
 
 use crate::attended::{Attended, Entry, Obstacle, RunKey};
-use crate::run::{ActiveRun, SeenInstance, Stale};
+use crate::run::{ActiveRun, Decided, SeenInstance, Stale};
 use crate::slice::Slice;
 use crate::{Context, Error, NoAnswer};
+use together::{Alone, Examined, examine_together};
 
 /// How many runs are examined in one cycle, so that a burst does not keep ready tasks waiting.
 const MOST_RUNS: usize = 500;
@@ -90,16 +96,20 @@ async fn examine_all(
     now: Timestamp,
     report: &mut ExaminedRuns,
 ) {
-    let mut waiting = dirty.into_iter();
+    let Examined { fates, alone } = examine_together(cx, dirty, now).await;
+    for (key, entry, fate) in fates {
+        report.take_in(attended, key, entry, fate, now);
+    }
+    let mut waiting = alone.into_iter();
     let mut busy: JoinSet<(RunKey, Entry, Fate)> = JoinSet::new();
     loop {
         while busy.len() < width
-            && let Some((key, entry)) = waiting.next()
+            && let Some(Alone { key, entry, decided }) = waiting.next()
         {
             let (cx, peers) = (Arc::clone(cx), Arc::clone(peers));
             busy.spawn(async move {
                 let mut entry = entry;
-                let fate = match examine(&cx, &key, &mut entry, &peers, now).await {
+                let fate = match examine(&cx, &key, &mut entry, decided, &peers, now).await {
                     Ok(fate) => fate,
                     // Somebody has deleted it, perhaps while it was looked at.
                     Err(Error::NoRun { .. }) => Fate::NotOurs,
@@ -182,18 +192,26 @@ async fn examine(
     cx: &Context,
     key: &RunKey,
     entry: &mut Entry,
+    decided: Option<Decided>,
     peers: &HashSet<i64>,
     now: Timestamp,
 ) -> Result<Fate, Error> {
-    if let Some(fate) = bring_up_to_date(cx, key, entry, now).await? {
+    if decided.is_none()
+        && let Some(fate) = bring_up_to_date(cx, key, entry, now).await?
+    {
         return Ok(fate);
     }
+    let when_ready = entry.when_ready();
     let Some(run) = entry.run.as_deref_mut() else { return Ok(Fate::NotOurs) };
-    let when_ready = if entry.is_held { WhenReady::Leave } else { WhenReady::Schedule };
     let (mut scheduled, mut has_moved) = (Vec::new(), false);
-    while run.needs_step(now) {
+    let mut decided = decided;
+    while decided.is_some() || run.needs_step(now) {
         let watch = Stopwatch::start();
-        let step = match run.step(&cx.db, &cx.driver, when_ready, now).await {
+        let decision = match decided.take() {
+            Some(decision) => decision,
+            None => run.decide(&cx.driver, when_ready, now),
+        };
+        let step = match run.step_as_decided(&cx.db, &cx.driver, decision, now).await {
             Ok(step) => step,
             Err(error @ Error::NoRun { .. }) => return Err(error),
             // What has become ready before is in the database, and may be queued.

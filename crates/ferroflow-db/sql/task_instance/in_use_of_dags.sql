@@ -1,0 +1,4 @@
+SELECT dag_id, run_id, task_id, COUNT(*) AS instances
+FROM task_instance {use_index:ti_dag_state}
+WHERE dag_id IN ({in}) AND state IN ('queued', 'running')
+GROUP BY dag_id, run_id, task_id

@@ -1,0 +1,4 @@
+SELECT id, state
+FROM task_instance
+WHERE id IN ({in})
+{lock_skip:task_instance}

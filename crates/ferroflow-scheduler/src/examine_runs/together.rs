@@ -1,0 +1,143 @@
+//! Runs that need nothing but their step are examined together.
+
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use ferroflow_model::state::RunState;
+use ferroflow_telemetry::chain;
+use ferroflow_telemetry::clock::Stopwatch;
+use ferroflow_telemetry::metrics::runs;
+use jiff::Timestamp;
+
+use super::Fate;
+use crate::Context;
+use crate::attended::{Entry, RunKey};
+use crate::run::{ActiveRun, Decided, write_together};
+
+/// A run with more instances is examined alone, beside others: to decide about it takes a while.
+const MOST_INSTANCES: usize = 1_000;
+
+/// What became of runs.
+pub(super) struct Examined {
+    /// Those that were examined together.
+    pub(super) fates: Vec<(RunKey, Entry, Fate)>,
+    /// Those that did not fit in.
+    pub(super) alone: Vec<Alone>,
+}
+
+/// A run that is to be examined alone.
+pub(super) struct Alone {
+    pub(super) key: RunKey,
+    pub(super) entry: Entry,
+    /// What was decided about it, if it was up to date.
+    pub(super) decided: Option<Decided>,
+}
+
+impl Alone {
+    fn undecided((key, entry): (RunKey, Entry)) -> Self {
+        Self { key, entry, decided: None }
+    }
+}
+
+/// Examines those that can be examined together.
+pub(super) async fn examine_together(
+    cx: &Arc<Context>,
+    mut dirty: Vec<(RunKey, Entry)>,
+    now: Timestamp,
+) -> Examined {
+    read(cx, &mut dirty, now).await;
+    let (fit, others): (Vec<_>, Vec<_>) = dirty.into_iter().partition(|(_, entry)| fits(entry, now));
+    let mut alone: Vec<Alone> = others.into_iter().map(Alone::undecided).collect();
+    if fit.len() < 2 {
+        alone.extend(fit.into_iter().map(Alone::undecided));
+        return Examined { fates: Vec::new(), alone };
+    }
+    let watch = Stopwatch::start();
+    let mut together = Vec::with_capacity(fit.len());
+    for (key, mut entry) in fit {
+        let Some(decided) = decide(cx, &key, &mut entry, now) else { continue };
+        if decided.is_plain() {
+            together.push((key, entry, decided));
+        } else {
+            alone.push(Alone { key, entry, decided: Some(decided) });
+        }
+    }
+    let written = write(cx, &together, now).await;
+    let each = watch.elapsed().as_secs_f64() / together.len().max(1) as f64;
+    let mut fates = Vec::with_capacity(together.len());
+    for (key, mut entry, decided) in together {
+        match entry.run.as_deref_mut() {
+            Some(run) if written.contains(&run.row.id) => {
+                runs::examined(run.tags(), each);
+                let (scheduled, has_moved) = run.was_written(&decided, now);
+                fates.push((key, entry, Fate::GoesOn { scheduled, has_moved }));
+            }
+            _ => {
+                entry.run = None;
+                alone.push(Alone::undecided((key, entry)));
+            }
+        }
+    }
+    Examined { fates, alone }
+}
+
+/// Reads those that have yet to be read.
+async fn read(cx: &Arc<Context>, dirty: &mut [(RunKey, Entry)], now: Timestamp) {
+    let unread: Vec<i64> =
+        dirty.iter().filter(|(_, entry)| entry.run.is_none()).filter_map(|(_, entry)| entry.row_id).collect();
+    if unread.len() < 2 {
+        return;
+    }
+    let of_task = Arc::clone(cx);
+    // A task of its own: should one of them make it panic, each is read alone.
+    let read = tokio::spawn(async move { ActiveRun::load_together(&of_task, &unread, now).await });
+    let read = match read.await {
+        Ok(Ok(read)) => read,
+        Ok(Err(error)) => return tracing::debug!("runs are read one by one: {}", chain(&error)),
+        Err(error) => return tracing::error!(%error, "runs are read one by one"),
+    };
+    cx.progress.gets_on();
+    let mut read: HashMap<i64, ActiveRun> = read.into_iter().map(|run| (run.row.id, run)).collect();
+    for (key, entry) in dirty.iter_mut().filter(|(_, entry)| entry.run.is_none()) {
+        let run = entry.row_id.and_then(|id| read.remove(&id));
+        if let Some(run) = run.filter(|run| run.row.dag_id == key.dag_id && run.row.run_id == key.run_id) {
+            entry.was_read(run);
+        }
+    }
+}
+
+/// Whether nothing has to be read of a run before its next step, and there is one.
+fn fits(entry: &Entry, now: Timestamp) -> bool {
+    let is_up_to_date = !entry.has_dag_changed && !entry.has_past_changed && entry.changed.is_empty();
+    entry.run.as_ref().is_some_and(|run| {
+        is_up_to_date
+            && run.row.state == RunState::Running
+            && run.size() <= MOST_INSTANCES
+            && run.needs_step(now)
+    })
+}
+
+/// Decides about a run. One that makes it panic is not attended any more; looking around finds it again.
+fn decide(cx: &Context, key: &RunKey, entry: &mut Entry, now: Timestamp) -> Option<Decided> {
+    let when_ready = entry.when_ready();
+    let run = entry.run.as_deref_mut()?;
+    let decided = catch_unwind(AssertUnwindSafe(|| run.decide(&cx.driver, when_ready, now)));
+    if decided.is_err() {
+        tracing::error!(dag_id = key.dag_id, run_id = key.run_id, "the examination of a run has failed");
+    }
+    decided.ok()
+}
+
+/// Writes what was decided; answers the rows of those of which it was.
+async fn write(cx: &Context, decided: &[(RunKey, Entry, Decided)], now: Timestamp) -> HashSet<i64> {
+    let runs: Vec<(&ActiveRun, &Decided)> =
+        decided.iter().filter_map(|(_, entry, decided)| Some((entry.run.as_deref()?, decided))).collect();
+    if runs.is_empty() {
+        return HashSet::new();
+    }
+    write_together(cx, &runs, now).await.unwrap_or_else(|error| {
+        tracing::debug!("runs are written one by one: {}", chain(&error));
+        HashSet::new()
+    })
+}
