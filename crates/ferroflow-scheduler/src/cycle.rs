@@ -130,11 +130,12 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             }
             Step::CreateRuns => {
                 let is_due = self.wants.create_at.is_some_and(|at| at <= now);
-                if is_due {
+                if is_due && !self.due.is_under_way() {
                     // It may be that a run has waited for this time to start.
                     self.wants.start = Waiting::All;
                 }
-                if self.wants.create || is_due {
+                self.let_the_crowd_wait();
+                if (self.wants.create || is_due) && !self.crowd_waits {
                     report.created = unless_held(self.create_runs(now).await, "runs are made")?;
                 }
                 Step::StartRuns
@@ -166,6 +167,13 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 return Ok(None);
             }
         }))
+    }
+
+    /// While many runs are due, every second cycle is without them if somebody waits for what has happened: making and
+    /// starting some of them takes longer than all the rest of a cycle.
+    fn let_the_crowd_wait(&mut self) {
+        let does_somebody_wait = !self.wants.start_soon.is_empty() || self.attended.has_events();
+        self.crowd_waits = self.due.is_under_way() && does_somebody_wait && !self.crowd_waits;
     }
 
     /// After a clock was set back, everything would wait until it is as late as it was.
@@ -277,7 +285,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         if !self.wants.start_soon.is_empty() {
             started = unless_held(self.start_soon(now).await, "runs are started")?;
         }
-        if !self.wants.start.is_none() {
+        if !self.wants.start.is_none() && !self.crowd_waits {
             started.add(unless_held(self.start_runs(now).await, "runs are started")?);
         }
         Ok(started)
@@ -345,7 +353,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         let unknown = |event| Heard { event, is_told: false, is_still_known: false };
         self.heard.extend(dispatched.to_put_down.iter().cloned().map(unknown));
         report.dispatched.push(dispatched);
-        Ok(pass.is_worth_repeating && !pass.is_busy && report.passes.len() < MOST_PASSES)
+        let is_worth_it = pass.is_worth_repeating && !pass.is_busy && report.passes.len() < MOST_PASSES;
+        // Others have their turn if somebody has told something.
+        Ok(is_worth_it && self.news.is_empty())
     }
 }
 

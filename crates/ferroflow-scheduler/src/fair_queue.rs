@@ -51,6 +51,11 @@ impl FairQueue {
         self.events.len == 0 && self.crowd.len == 0
     }
 
+    /// Whether something has happened in any of them.
+    pub(crate) fn has_events(&self) -> bool {
+        self.events.len > 0
+    }
+
     /// Takes out about so many runs: of every DAG in which something has happened one at least, however many these are,
     /// and of the crowd its share.
     pub(crate) fn take(&mut self, most: usize) -> Vec<RunKey> {

@@ -91,6 +91,8 @@ pub struct Scheduler<E, C> {
     pub(crate) wants: Wants,
     /// How far it has come with the DAGs that are due.
     pub(crate) due: DueRound,
+    /// Whether this cycle is one without them.
+    pub(crate) crowd_waits: bool,
     /// What executors have told, and was not looked at yet.
     pub(crate) heard: VecDeque<Heard>,
     /// The same, of rows that cannot be read.
@@ -137,6 +139,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             queue: TaskQueue::default(),
             wants: Wants::at_first(),
             due: DueRound::default(),
+            crowd_waits: false,
             heard: VecDeque::new(),
             kept: KeptEvents::default(),
             section_busy: 0,

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use crate::start_runs::Waiting;
 
-/// With ten thousand runs there are two seconds between two looks, and no more than ten however many there are.
-const PAUSE_FOR_EACH_RUN: Duration = Duration::from_micros(100);
+/// With ten thousand runs there are three seconds between two looks, and no more than ten however many there are.
+const PAUSE_FOR_EACH_RUN: Duration = Duration::from_micros(200);
 const LONGEST_PAUSE_FOR_RUNS: Duration = Duration::from_secs(9);
 
 /// What is asked for besides what follows from events.

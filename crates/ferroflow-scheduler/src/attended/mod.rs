@@ -275,6 +275,11 @@ impl Attended {
         !self.dirty.is_empty() || self.next_due().is_some_and(|due| due <= now)
     }
 
+    /// Whether something has happened in a run that was not looked at since.
+    pub(crate) fn has_events(&self) -> bool {
+        self.dirty.has_events()
+    }
+
     /// Looks at every run that waits for its time.
     pub(crate) fn wait_for_nothing(&mut self) {
         for (_, key) in std::mem::take(&mut self.due) {

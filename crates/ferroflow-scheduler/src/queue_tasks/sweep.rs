@@ -20,7 +20,7 @@ const MOST_ROWS: i64 = 20_000;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// By how much longer it waits for each that waits: what it counts costs more, and matters less.
-const PAUSE_FOR_EACH: Duration = Duration::from_micros(100);
+const PAUSE_FOR_EACH: Duration = Duration::from_micros(200);
 
 impl TaskQueue {
     /// How long after a sweep the next one is due.
