@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use ferroflow_model::admission::{Candidate, Decision, InstanceKey, Verdict, Waiting, admit};
+use ferroflow_model::admission::{Candidate, Decision, InUse, InstanceKey, Verdict, Waiting, admit};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -151,4 +151,33 @@ fn everybody_is_admitted_refused_or_counted_and_can_be_explained() {
             }
         }
     });
+}
+
+/// So a scheduler counts only there.
+#[test]
+fn what_is_at_work_matters_only_in_dags_that_wait_for_an_open_pool() {
+    let (uncounted, closed) = (Cell::new(0), Cell::new(0));
+    for_every_world(|world| {
+        let (waiting, in_use, expected) = (world.waiting(), world.in_use(), world.decide());
+        let dags = waiting.dags_of_open_pools(&world.limits, &in_use, usize::MAX).unwrap();
+        let mut counted = InUse::default();
+        for (holder, state) in &world.holders {
+            counted.add_slots(&holder.pool, *state, holder.pool_slots.into());
+            if dags.contains(&holder.key.dag_id) {
+                counted.add_instances(&holder.key, *state, 1);
+            } else {
+                uncounted.set(uncounted.get() + 1);
+            }
+        }
+        let decision = admit(&waiting, &world.limits, &counted, world.tick);
+        assert_eq!(told(&decision), told(&expected));
+        for one in &world.candidates {
+            let explained = decision.explain(&waiting, &world.limits, &counted, &one.key);
+            assert_eq!(explained, expected.explain(&waiting, &world.limits, &in_use, &one.key));
+        }
+        closed.set(closed.get() + expected.closed_pools.len());
+        let runs = waiting.dags_of_open_pools(&world.limits, &in_use, 0);
+        assert_eq!(runs.is_none(), !dags.is_empty(), "more than none are too many");
+    });
+    assert!(uncounted.get() > 0 && closed.get() > 0, "{} in {}", uncounted.get(), closed.get());
 }

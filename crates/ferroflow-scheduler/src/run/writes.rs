@@ -240,3 +240,31 @@ fn next_kwargs(document: &Json) -> Json {
         _ => document.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(numbers: &[u128], from: Option<TaskState>) -> Write {
+        let ids = numbers.iter().map(|number| Uuid::from_u128(*number)).collect();
+        Write::Schedule { ids, from, is_new_try: true }
+    }
+
+    fn succeed(numbers: &[u128]) -> Write {
+        Write::Succeed { ids: numbers.iter().map(|number| Uuid::from_u128(*number)).collect(), from: None }
+    }
+
+    #[test]
+    fn what_several_runs_write_is_joined_and_stays_in_its_order() {
+        let retry = Some(TaskState::UpForRetry);
+        let runs = [
+            vec![succeed(&[1]), schedule(&[2, 3], None)],
+            vec![schedule(&[11], None), schedule(&[12], retry)],
+            vec![],
+            vec![succeed(&[21]), schedule(&[22], None)],
+        ];
+        let expected =
+            [succeed(&[1, 21]), schedule(&[11], None), schedule(&[2, 3, 22], None), schedule(&[12], retry)];
+        assert_eq!(format!("{:?}", joined(runs.into_iter())), format!("{expected:?}"));
+    }
+}
