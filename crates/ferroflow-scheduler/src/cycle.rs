@@ -16,7 +16,7 @@ use crate::examine_runs::{ExaminedRuns, examine_runs};
 use crate::executors::Heard;
 use crate::fair_queue::Cause;
 use crate::harvest::{Met, harvest};
-use crate::kept_events::drop_event;
+use crate::kept_events::{WaitsFor, drop_event};
 use crate::look_around::look_around;
 use crate::metrics;
 use crate::queue_tasks::QueuedTasks;
@@ -203,12 +203,11 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             let Some(heard) = self.heard.pop_front() else { break };
             let Err(error) = self.take_in(&heard).await else { continue };
             if error.bad_row().is_some() {
-                self.keep(heard, &error, now);
+                self.keep(heard, WaitsFor::Mending, &error, now);
             } else if error.is_about_data() {
                 drop_event(&heard, &chain(&error));
             } else if error.is_busy() {
-                // Others have its row: the rest has its turn before it is tried again.
-                self.heard.push_back(heard);
+                self.keep(heard, WaitsFor::Lock, &error, now);
                 held += 1;
                 if held == MOST_HELD {
                     break;
@@ -274,6 +273,10 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         let has_made = !created.created.is_empty() || !created.advanced.is_empty();
         self.wants.create = self.due.is_under_way() || (created.is_more_due && has_made);
         if !self.due.is_under_way() {
+            if self.wants.create_at.is_some_and(|at| at <= now) {
+                // The time of a run that waited to start may have come meanwhile.
+                self.wants.start = Waiting::All;
+            }
             self.wants.create_at = next_due(&self.cx, now).await?;
         }
         Ok(created)

@@ -1,6 +1,8 @@
-//! What executors told of rows that cannot be read: it is kept until somebody has mended them.
+//! What executors told of rows that cannot be read, or that others have locked: it is kept until somebody has mended them,
+//! or has let go of them.
 //!
-//! Who dropped it would leave it to others to find out, much later, what became of a task, and to guess.
+//! Who dropped it would leave it to others to find out, much later, what became of a task, and to guess. Who tried it again
+//! in every cycle would have everybody else wait for it.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +17,7 @@ use crate::executors::Heard;
 use crate::scheduler::Scheduler;
 use crate::{Error, chores};
 
-/// So many are kept: a database in which more rows are bad has other worries.
+/// So many are kept of rows that cannot be read: a database in which more are bad has other worries.
 const MOST: usize = 1_000;
 
 /// So many are tried again in one harvest: what was told since must not wait for all of them.
@@ -24,6 +26,16 @@ const MOST_TRIED: usize = 50;
 /// After so long one is tried again, and after twice as long every time.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(30);
+const LONGEST_PAUSE_IF_LOCKED: SignedDuration = SignedDuration::from_secs(5);
+
+/// What an event waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitsFor {
+    /// That a row can be read.
+    Mending,
+    /// That others let go of its row.
+    Lock,
+}
 
 /// Events that wait for their rows, by when they came.
 #[derive(Debug, Default)]
@@ -37,13 +49,15 @@ pub(crate) struct KeptEvents {
 pub(crate) struct Kept {
     number: u64,
     heard: Heard,
+    waits_for: WaitsFor,
     pause: SignedDuration,
     due: Timestamp,
 }
 
 impl KeptEvents {
-    pub(crate) fn len(&self) -> usize {
-        self.kept.len()
+    /// How many wait for this.
+    pub(crate) fn waiting_for(&self, what: WaitsFor) -> usize {
+        self.kept.values().filter(|kept| kept.waits_for == what).count()
     }
 
     /// When the next is to be tried again.
@@ -51,15 +65,17 @@ impl KeptEvents {
         self.kept.values().map(|kept| kept.due).min()
     }
 
-    /// Keeps one for a while. Answers the oldest if that is one too many.
-    fn keep(&mut self, heard: Heard, now: Timestamp) -> Option<Heard> {
+    /// Keeps one for a while. Answers the oldest of those that wait for a row to be mended if that is one too many.
+    fn keep(&mut self, heard: Heard, waits_for: WaitsFor, now: Timestamp) -> Option<Heard> {
         let (number, pause) = (self.next, FIRST_PAUSE);
         self.next += 1;
-        self.kept.insert(number, Kept { number, heard, pause, due: later(now, pause) });
-        if self.kept.len() <= MOST {
+        self.kept.insert(number, Kept { number, heard, waits_for, pause, due: later(now, pause) });
+        if self.waiting_for(WaitsFor::Mending) <= MOST {
             return None;
         }
-        self.kept.pop_first().map(|(_, oldest)| oldest.heard)
+        let mut unreadable = self.kept.values().filter(|kept| kept.waits_for == WaitsFor::Mending);
+        let oldest = unreadable.next()?.number;
+        self.kept.remove(&oldest).map(|oldest| oldest.heard)
     }
 
     /// Takes the oldest that is to be tried again.
@@ -71,20 +87,28 @@ impl KeptEvents {
     }
 
     /// Keeps one that was tried in vain for longer.
-    fn put_back(&mut self, kept: Kept, now: Timestamp) {
-        let pause = (kept.pause * 2).min(LONGEST_PAUSE);
-        self.kept.insert(kept.number, Kept { pause, due: later(now, pause), ..kept });
+    fn put_back(&mut self, kept: Kept, waits_for: WaitsFor, now: Timestamp) {
+        let longest = match waits_for {
+            WaitsFor::Mending => LONGEST_PAUSE,
+            WaitsFor::Lock => LONGEST_PAUSE_IF_LOCKED,
+        };
+        let pause = (kept.pause * 2).min(longest);
+        self.kept.insert(kept.number, Kept { waits_for, pause, due: later(now, pause), ..kept });
     }
 }
 
 impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
-    /// Keeps an event whose row cannot be read.
-    pub(crate) fn keep(&mut self, heard: Heard, error: &Error, now: Timestamp) {
+    /// Keeps an event whose row cannot be read, or is locked.
+    pub(crate) fn keep(&mut self, heard: Heard, waits_for: WaitsFor, error: &Error, now: Timestamp) {
         if let Some(bad) = error.bad_row() {
             self.cx.db.unreadable().note(bad);
         }
         let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &heard.event.key;
         let try_number = heard.event.try_number;
+        let until = match waits_for {
+            WaitsFor::Mending => "a row is mended",
+            WaitsFor::Lock => "others let go of its row",
+        };
         scheduling::set_aside(dag_id, "event");
         tracing::warn!(
             dag_id,
@@ -92,10 +116,10 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             task_id,
             map_index,
             try_number,
-            "what an executor told is kept until a row is mended: {}",
+            "what an executor told is kept until {until}: {}",
             chain(error)
         );
-        if let Some(oldest) = self.kept.keep(heard, now) {
+        if let Some(oldest) = self.kept.keep(heard, waits_for, now) {
             drop_event(&oldest, &"too many wait for rows that cannot be read");
         }
     }
@@ -103,7 +127,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Brings what was kept together with the rows, if it is time.
     pub(crate) async fn harvest_kept(&mut self, now: Timestamp) -> Result<(), Error> {
         let mut held = 0;
-        for _ in 0..self.kept.len().min(MOST_TRIED) {
+        for _ in 0..MOST_TRIED {
             let Some(mut kept) = self.kept.take_due(now) else { break };
             self.cx.progress.gets_on();
             // It may have gone on here since.
@@ -111,14 +135,16 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             match self.take_in(&kept.heard).await {
                 Ok(()) => {}
                 Err(error) if error.is_about_data() => drop_event(&kept.heard, &chain(&error)),
+                Err(error) if error.is_busy() => {
+                    self.kept.put_back(kept, WaitsFor::Lock, now);
+                    held += 1;
+                    if held == MOST_HELD {
+                        break;
+                    }
+                }
                 Err(error) => {
-                    self.kept.put_back(kept, now);
-                    if error.is_busy() {
-                        held += 1;
-                        if held == MOST_HELD {
-                            break;
-                        }
-                    } else if error.bad_row().is_none() {
+                    self.kept.put_back(kept, WaitsFor::Mending, now);
+                    if error.bad_row().is_none() {
                         return Err(error);
                     }
                 }
@@ -174,32 +200,41 @@ mod tests {
     #[test]
     fn one_is_tried_again_after_longer_and_longer() {
         let mut kept = KeptEvents::default();
-        kept.keep(heard(1), NOW);
+        kept.keep(heard(1), WaitsFor::Mending, NOW);
         assert!(kept.take_due(NOW).is_none());
         let mut tried = Vec::new();
         for second in 0..100 {
             if let Some(one) = kept.take_due(at(second)) {
                 tried.push(second);
-                kept.put_back(one, at(second));
+                kept.put_back(one, WaitsFor::Mending, at(second));
             }
         }
         assert_eq!(tried, [1, 3, 7, 15, 31, 61, 91]);
         assert_eq!(kept.next_due(), Some(at(121)));
-        assert!(kept.take_due(NOW).is_some(), "the clock was set back");
-        assert_eq!((kept.len(), kept.next_due()), (0, None));
+        let one = kept.take_due(NOW).expect("the clock was set back");
+        assert_eq!(kept.next_due(), None);
+        kept.put_back(one, WaitsFor::Lock, NOW);
+        assert_eq!(kept.next_due(), Some(at(5)), "nobody mends a lock");
+        assert_eq!((kept.waiting_for(WaitsFor::Mending), kept.waiting_for(WaitsFor::Lock)), (0, 1));
     }
 
     #[test]
     fn of_too_many_the_oldest_goes() {
         let mut kept = KeptEvents::default();
-        let first = kept.keep(heard(0), NOW);
+        let first = kept.keep(heard(0), WaitsFor::Mending, NOW);
         assert_eq!(first, None);
         let one = kept.take_due(at(1)).unwrap();
-        kept.put_back(one, at(1));
+        kept.put_back(one, WaitsFor::Mending, at(1));
         for number in 1..MOST as u128 {
-            assert_eq!(kept.keep(heard(number), at(1)), None);
+            assert_eq!(kept.keep(heard(number), WaitsFor::Mending, at(1)), None);
+            assert_eq!(
+                kept.keep(heard(number), WaitsFor::Lock, at(1)),
+                None,
+                "of these there are never too many"
+            );
         }
-        assert_eq!(kept.keep(heard(9_999), at(1)), Some(heard(0)), "it came first, though it was tried last");
-        assert_eq!(kept.len(), MOST);
+        let oldest = kept.keep(heard(9_999), WaitsFor::Mending, at(1));
+        assert_eq!(oldest, Some(heard(0)), "it came first, though it was tried last");
+        assert_eq!(kept.waiting_for(WaitsFor::Mending), MOST);
     }
 }

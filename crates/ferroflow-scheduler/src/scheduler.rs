@@ -22,7 +22,7 @@ use crate::attended::{Attended, RunKey};
 use crate::chores::{self, Chore, Chores};
 use crate::create_runs::DueRound;
 use crate::executors::{Executors, Heard};
-use crate::kept_events::KeptEvents;
+use crate::kept_events::{KeptEvents, WaitsFor};
 use crate::look_around::Surroundings;
 use crate::metrics::Told;
 use crate::queue_tasks::TaskQueue;
@@ -95,7 +95,7 @@ pub struct Scheduler<E, C> {
     pub(crate) crowd_waits: bool,
     /// What executors have told, and was not looked at yet.
     pub(crate) heard: VecDeque<Heard>,
-    /// The same, of rows that cannot be read.
+    /// The same, of rows that cannot be read or are locked.
     pub(crate) kept: KeptEvents,
     /// What transactions tell, in this process and in others.
     pub(crate) news: news::Receiver,
@@ -192,20 +192,22 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             tracing::warn!("the runs wait until this scheduler has ended: {}", chain(&error));
         }
         self.standing.waits();
-        while !self.is_idle() || !self.heard.is_empty() {
+        let is_any_untold = |this: &Self| !this.heard.is_empty() || this.kept.waiting_for(WaitsFor::Lock) > 0;
+        while !self.is_idle() || is_any_untold(self) {
             tokio::select! {
                 () = hurry.cancelled() => return,
                 () = self.adopters.errand_ended() => {}
                 heard = self.executors.next_event() => self.heard.push_back(heard),
-                () = tokio::time::sleep(LONGEST_PAUSE), if !self.heard.is_empty() => {}
+                () = tokio::time::sleep(LONGEST_PAUSE), if is_any_untold(self) => {}
             }
             if let Err(error) = self.harvest(clock::now()).await {
                 tracing::error!("what became of a task cannot be stored: {}", chain(&error));
             }
         }
-        if self.kept.len() > 0 {
+        let unreadable = self.kept.waiting_for(WaitsFor::Mending);
+        if unreadable > 0 {
             tracing::warn!(
-                events = self.kept.len(),
+                events = unreadable,
                 "what executors told of rows that cannot be read is left to others"
             );
         }

@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 
 use crate::chores;
 use crate::cycle::Step;
+use crate::kept_events::WaitsFor;
 use crate::scheduler::Scheduler;
 
 /// Of how many runs and tasks each is told by name.
@@ -108,7 +109,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             runs = self.attended.len(),
             tasks_waiting_to_be_queued = self.queue.len(),
             events_not_looked_at = self.heard.len(),
-            events_kept_for_bad_rows = self.kept.len(),
+            events_kept_for_bad_rows = self.kept.waiting_for(WaitsFor::Mending),
+            events_kept_for_locked_rows = self.kept.waiting_for(WaitsFor::Lock),
             peers = self.surroundings.peers.len(),
             questions_to_user_code = self.cx.driver.questions.unanswered(),
             is_section_busy = self.section_busy > 0,

@@ -20,10 +20,10 @@ use jiff::Timestamp;
 use tokio::task::JoinSet;
 
 use crate::attended::{Attended, Entry, Obstacle, RunKey};
-use crate::run::{ActiveRun, Decided, SeenInstance, Stale};
+use crate::run::{ActiveRun, SeenInstance, Stale};
 use crate::slice::Slice;
 use crate::{Context, Error, NoAnswer};
-use together::{Alone, Examined, examine_together};
+use together::{Alone, Begun, Examined, examine_together};
 
 /// How many runs are examined in one cycle, so that a burst does not keep ready tasks waiting.
 const MOST_RUNS: usize = 500;
@@ -104,12 +104,12 @@ async fn examine_all(
     let mut busy: JoinSet<(RunKey, Entry, Fate)> = JoinSet::new();
     loop {
         while busy.len() < width
-            && let Some(Alone { key, entry, decided }) = waiting.next()
+            && let Some(Alone { key, entry, begun }) = waiting.next()
         {
             let (cx, peers) = (Arc::clone(cx), Arc::clone(peers));
             busy.spawn(async move {
                 let mut entry = entry;
-                let fate = match examine(&cx, &key, &mut entry, decided, &peers, now).await {
+                let fate = match examine(&cx, &key, &mut entry, begun, &peers, now).await {
                     Ok(fate) => fate,
                     // Somebody has deleted it, perhaps while it was looked at.
                     Err(Error::NoRun { .. }) => Fate::NotOurs,
@@ -192,19 +192,26 @@ async fn examine(
     cx: &Context,
     key: &RunKey,
     entry: &mut Entry,
-    decided: Option<Decided>,
+    begun: Begun,
     peers: &HashSet<i64>,
     now: Timestamp,
 ) -> Result<Fate, Error> {
-    if decided.is_none()
+    if !matches!(begun, Begun::Decided(_))
         && let Some(fate) = bring_up_to_date(cx, key, entry, now).await?
     {
         return Ok(fate);
     }
     let when_ready = entry.when_ready();
     let Some(run) = entry.run.as_deref_mut() else { return Ok(Fate::NotOurs) };
-    let (mut scheduled, mut has_moved) = (Vec::new(), false);
-    let mut decided = decided;
+    let (was_stale, mut decided) = match begun {
+        Begun::Not => (false, None),
+        Begun::Decided(decided) => (false, Some(decided)),
+        Begun::Stale => (true, None),
+    };
+    if was_stale && is_of_a_peer(run, peers) {
+        return Ok(Fate::NotOurs);
+    }
+    let (mut scheduled, mut has_moved) = (Vec::new(), was_stale);
     while decided.is_some() || run.needs_step(now) {
         let watch = Stopwatch::start();
         let decision = match decided.take() {
@@ -250,8 +257,7 @@ fn after_a_stale_step(
     stale: Stale,
     scheduled: Vec<SeenInstance>,
 ) -> Fate {
-    let is_of_peer = run.row.scheduled_by_job_id.is_some_and(|job| peers.contains(&job));
-    if run.row.state != RunState::Running || is_of_peer {
+    if run.row.state != RunState::Running || is_of_a_peer(run, peers) {
         return Fate::NotOurs;
     }
     let obstacle = match stale {
@@ -260,6 +266,11 @@ fn after_a_stale_step(
         Stale::Refused(reason) => Obstacle::Refused(reason),
     };
     Fate::Stays(obstacle, scheduled)
+}
+
+/// Whether somebody else looks after a run.
+fn is_of_a_peer(run: &ActiveRun, peers: &HashSet<i64>) -> bool {
+    run.row.scheduled_by_job_id.is_some_and(|job| peers.contains(&job))
 }
 
 /// Reads what is to be read. Answers what becomes of a run that cannot be examined.

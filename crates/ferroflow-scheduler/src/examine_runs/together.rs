@@ -15,8 +15,10 @@ use crate::Context;
 use crate::attended::{Entry, RunKey};
 use crate::run::{ActiveRun, Decided, write_together};
 
-/// A run with more instances is examined alone, beside others: to decide about it takes a while.
-const MOST_INSTANCES: usize = 1_000;
+/// So many runs are examined together, as long as they have no more instances than that: to decide about them takes a
+/// while, and nobody sees what is written before all of it is.
+const MOST_RUNS: usize = 100;
+const MOST_INSTANCES: usize = 5_000;
 
 /// What became of runs.
 pub(super) struct Examined {
@@ -30,56 +32,85 @@ pub(super) struct Examined {
 pub(super) struct Alone {
     pub(super) key: RunKey,
     pub(super) entry: Entry,
-    /// What was decided about it, if it was up to date.
-    pub(super) decided: Option<Decided>,
+    pub(super) begun: Begun,
+}
+
+/// How far one has come with a run.
+pub(super) enum Begun {
+    /// It may have to be read.
+    Not,
+    /// It was up to date, and this was decided about it.
+    Decided(Decided),
+    /// It was not as it was known when it should be written: others may look after it now, and whatever they have changed
+    /// is read without anybody being told.
+    Stale,
 }
 
 impl Alone {
     fn undecided((key, entry): (RunKey, Entry)) -> Self {
-        Self { key, entry, decided: None }
+        Self { key, entry, begun: Begun::Not }
     }
 }
 
 /// Examines those that can be examined together.
 pub(super) async fn examine_together(
     cx: &Arc<Context>,
-    mut dirty: Vec<(RunKey, Entry)>,
+    dirty: Vec<(RunKey, Entry)>,
     now: Timestamp,
 ) -> Examined {
-    read(cx, &mut dirty, now).await;
-    let (fit, others): (Vec<_>, Vec<_>) = dirty.into_iter().partition(|(_, entry)| fits(entry, now));
-    let mut alone: Vec<Alone> = others.into_iter().map(Alone::undecided).collect();
-    if fit.len() < 2 {
-        alone.extend(fit.into_iter().map(Alone::undecided));
-        return Examined { fates: Vec::new(), alone };
+    let mut examined = Examined { fates: Vec::new(), alone: Vec::new() };
+    let mut left = dirty.into_iter();
+    loop {
+        let mut some: Vec<_> = left.by_ref().take(MOST_RUNS).collect();
+        if some.is_empty() {
+            return examined;
+        }
+        read(cx, &mut some, now).await;
+        examined.examine(cx, some, now).await;
+        cx.progress.gets_on();
     }
-    let watch = Stopwatch::start();
-    let mut together = Vec::with_capacity(fit.len());
-    for (key, mut entry) in fit {
-        let Some(decided) = decide(cx, &key, &mut entry, now) else { continue };
-        if decided.is_plain() {
-            together.push((key, entry, decided));
-        } else {
-            alone.push(Alone { key, entry, decided: Some(decided) });
+}
+
+impl Examined {
+    async fn examine(&mut self, cx: &Context, some: Vec<(RunKey, Entry)>, now: Timestamp) {
+        let mut instances = 0;
+        let (fit, others): (Vec<_>, Vec<_>) = some.into_iter().partition(|(_, entry)| {
+            let size = entry.run.as_ref().map_or(0, |run| run.size());
+            let does_fit = fits(entry, now) && instances + size <= MOST_INSTANCES;
+            instances += if does_fit { size } else { 0 };
+            does_fit
+        });
+        self.alone.extend(others.into_iter().map(Alone::undecided));
+        if fit.len() < 2 {
+            self.alone.extend(fit.into_iter().map(Alone::undecided));
+            return;
+        }
+        let watch = Stopwatch::start();
+        let mut together = Vec::with_capacity(fit.len());
+        for (key, mut entry) in fit {
+            let Some(decided) = decide(cx, &key, &mut entry, now) else { continue };
+            if decided.is_plain() {
+                together.push((key, entry, decided));
+            } else {
+                self.alone.push(Alone { key, entry, begun: Begun::Decided(decided) });
+            }
+        }
+        let written = write(cx, &together, now).await;
+        let each = watch.elapsed().as_secs_f64() / together.len().max(1) as f64;
+        for (key, mut entry, decided) in together {
+            match entry.run.as_deref_mut() {
+                Some(run) if written.contains(&run.row.id) => {
+                    runs::examined(run.tags(), each);
+                    let (scheduled, has_moved) = run.was_written(&decided, now);
+                    self.fates.push((key, entry, Fate::GoesOn { scheduled, has_moved }));
+                }
+                _ => {
+                    entry.run = None;
+                    self.alone.push(Alone { key, entry, begun: Begun::Stale });
+                }
+            }
         }
     }
-    let written = write(cx, &together, now).await;
-    let each = watch.elapsed().as_secs_f64() / together.len().max(1) as f64;
-    let mut fates = Vec::with_capacity(together.len());
-    for (key, mut entry, decided) in together {
-        match entry.run.as_deref_mut() {
-            Some(run) if written.contains(&run.row.id) => {
-                runs::examined(run.tags(), each);
-                let (scheduled, has_moved) = run.was_written(&decided, now);
-                fates.push((key, entry, Fate::GoesOn { scheduled, has_moved }));
-            }
-            _ => {
-                entry.run = None;
-                alone.push(Alone::undecided((key, entry)));
-            }
-        }
-    }
-    Examined { fates, alone }
 }
 
 /// Reads those that have yet to be read.
@@ -110,12 +141,10 @@ async fn read(cx: &Arc<Context>, dirty: &mut [(RunKey, Entry)], now: Timestamp) 
 /// Whether nothing has to be read of a run before its next step, and there is one.
 fn fits(entry: &Entry, now: Timestamp) -> bool {
     let is_up_to_date = !entry.has_dag_changed && !entry.has_past_changed && entry.changed.is_empty();
-    entry.run.as_ref().is_some_and(|run| {
-        is_up_to_date
-            && run.row.state == RunState::Running
-            && run.size() <= MOST_INSTANCES
-            && run.needs_step(now)
-    })
+    entry
+        .run
+        .as_ref()
+        .is_some_and(|run| is_up_to_date && run.row.state == RunState::Running && run.needs_step(now))
 }
 
 /// Decides about a run. One that makes it panic is not attended any more; looking around finds it again.

@@ -21,12 +21,13 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// By how much longer it waits for each that waits: what it counts costs more, and matters less.
 const PAUSE_FOR_EACH: Duration = Duration::from_micros(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 impl TaskQueue {
     /// How long after a sweep the next one is due.
     pub fn pause_between_sweeps(&self) -> Duration {
         let waiting = u32::try_from(self.len()).unwrap_or(u32::MAX);
-        PAUSE.saturating_add(PAUSE_FOR_EACH.saturating_mul(waiting))
+        PAUSE.saturating_add(PAUSE_FOR_EACH.saturating_mul(waiting)).min(LONGEST_PAUSE)
     }
 
     /// Finds those that wait and are not known, and forgets the runs in which nobody waits any more, those of paused DAGs

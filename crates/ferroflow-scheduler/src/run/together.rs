@@ -11,6 +11,7 @@ use ferroflow_db::{
     Error as DbError, ScopedFutureExt as _, Tx, attending, dag_run, dag_run_query, run_facts,
     task_instance_step,
 };
+use ferroflow_model::dag::{Flag, Task, TaskIndex};
 use ferroflow_model::state::{RunState, TaskState};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -42,7 +43,7 @@ impl ActiveRun {
         let rows = dag_run_query::with_dag(tx, ids).await?.into_iter().map(|found| found.run);
         let rows: Vec<DagRun> = rows.filter(|row| row.state == RunState::Running).collect();
         let definitions = cx.definitions.of_runs(tx, &rows, now).await?;
-        let rows = small(rows, definitions);
+        let rows = plain_and_small(rows, definitions);
         let ids: Vec<i64> = rows.iter().map(|(row, _)| row.id).collect();
         let mut instances = task_instance_step::of_runs(tx, &ids).await?;
         let reschedules = run_facts::reschedules_of(tx, &ids).await?;
@@ -64,22 +65,28 @@ impl ActiveRun {
     }
 }
 
-/// The runs whose DAGs have few tasks, of which none is mapped: however many instances others have, they are not held in
-/// memory together.
-fn small(
+/// The runs of which nothing has to be read that only one of them asks for, and that are small: however many instances
+/// others have, they are not held in memory together.
+fn plain_and_small(
     rows: Vec<DagRun>,
     mut definitions: HashMap<i64, Arc<Definition>>,
 ) -> Vec<(DagRun, Arc<Definition>)> {
     let mut tasks = 0;
     let chosen = rows.into_iter().filter_map(|row| {
-        let definition = definitions.remove(&row.id)?;
-        let dag = definition.dag();
-        let is_small =
-            tasks + dag.tasks().len() <= MOST_TASKS && !dag.tasks().iter().any(|task| task.is_mapped());
-        tasks += if is_small { dag.tasks().len() } else { 0 };
-        is_small.then_some((row, definition))
+        let definition = definitions.remove(&row.id).filter(|definition| is_plain(definition))?;
+        tasks += definition.dag().tasks().len();
+        (tasks <= MOST_TASKS).then_some((row, definition))
     });
     chosen.collect()
+}
+
+fn is_plain(definition: &Definition) -> bool {
+    let dag = definition.dag();
+    let is_special =
+        |(index, task): (TaskIndex, &Task)| task.is(Flag::CanSkipDownstream) || dag.needs_expansion(index);
+    definition.asks_past_of.is_empty()
+        && definition.mapped_over.is_empty()
+        && !dag.indexed_tasks().any(is_special)
 }
 
 impl Decided {

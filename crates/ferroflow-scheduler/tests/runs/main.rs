@@ -20,6 +20,7 @@ mod seed;
 #[expect(dead_code, reason = "the other tests use the rest of it")]
 mod sketch;
 mod starting;
+mod together;
 mod turns;
 mod versions;
 mod whole;
