@@ -29,8 +29,8 @@ SETTINGS = {
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_SEC": "2",
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "20",
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
-    # A timetable that hangs is given up soon.
-    "AIRFLOW__FERROFLOW__TIMETABLE_TIMEOUT": "3",
+    # A timetable that hangs is given up before it goes on, and one on a busy machine is not.
+    "AIRFLOW__FERROFLOW__TIMETABLE_TIMEOUT": "8",
     # The DAG processor is there for callbacks: every file once.
     "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "36000",
     "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "36000",

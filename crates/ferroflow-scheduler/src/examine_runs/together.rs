@@ -96,11 +96,11 @@ impl Examined {
             }
         }
         let written = write(cx, &together, now).await;
-        let each = watch.elapsed().as_secs_f64() / together.len().max(1) as f64;
+        let each = watch.elapsed() / u32::try_from(together.len().max(1)).unwrap_or(u32::MAX);
         for (key, mut entry, decided) in together {
             match entry.run.as_deref_mut() {
                 Some(run) if written.contains(&run.row.id) => {
-                    runs::examined(run.tags(), each);
+                    runs::examined(run.tags(), each.as_secs_f64());
                     let (scheduled, has_moved) = run.was_written(&decided, now);
                     self.fates.push((key, entry, Fate::GoesOn { scheduled, has_moved }));
                 }
