@@ -19,7 +19,7 @@ use ferroflow_python::{ForkServer, ForkServerOptions};
 use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
 use ferroflow_scheduler::run::{Driver, ExecutorNames, Pace};
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
-use ferroflow_scheduler::{Context, Definitions, LogPaths, Progress, Questions, chores, job};
+use ferroflow_scheduler::{Context, Definitions, LOCK_PATIENCE, LogPaths, Progress, Questions, chores, job};
 use ferroflow_telemetry::{LogForm, clock, start_logging};
 use jiff::SignedDuration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -99,7 +99,8 @@ async fn schedule() -> Result<()> {
     // How soon Python is there is not what is measured.
     options.boot_timeout = Duration::from_mins(10);
     let python = ForkServer::start(options).await?;
-    let cx = context(&db, &settings, environment, host.user, job_id, &python)?;
+    let patient = db.with_lock_patience(LOCK_PATIENCE);
+    let cx = context(&patient, &settings, environment, host.user, job_id, &python)?;
     let parts = Parts {
         cx: Arc::new(cx),
         paths: LogPaths::new(&settings.logging.log_filename_template)?,

@@ -16,7 +16,7 @@ use crate::examine_runs::{ExaminedRuns, examine_runs};
 use crate::executors::Heard;
 use crate::fair_queue::Cause;
 use crate::harvest::{Met, harvest};
-use crate::kept_events::{WaitsFor, drop_event};
+use crate::kept_events::drop_event;
 use crate::look_around::look_around;
 use crate::metrics;
 use crate::queue_tasks::QueuedTasks;
@@ -202,19 +202,20 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             self.cx.progress.gets_on();
             let Some(heard) = self.heard.pop_front() else { break };
             let Err(error) = self.take_in(&heard).await else { continue };
-            if error.bad_row().is_some() {
-                self.keep(heard, WaitsFor::Mending, &error, now);
-            } else if error.is_about_data() {
+            if error.is_about_data() && error.bad_row().is_none() {
                 drop_event(&heard, &chain(&error));
             } else if error.is_busy() {
-                self.keep(heard, WaitsFor::Lock, &error, now);
+                self.keep(heard, &error, now);
                 held += 1;
                 if held == MOST_HELD {
                     break;
                 }
-            } else {
+            } else if error.is_passing() {
                 self.heard.push_front(heard);
                 return Err(error);
+            } else {
+                // A row cannot be read, or somebody's trigger in the database refuses it: that is no matter of others.
+                self.keep(heard, &error, now);
             }
         }
         if has_heard {
@@ -248,7 +249,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         let swept = self.queue.sweep(&self.cx, now).await?;
         self.told.others.dags(&swept.set_aside);
         (self.wants.create, self.wants.start) = (true, Waiting::All);
-        let large = self.queue.pause_between_sweeps() + pause_for(self.attended.len());
+        let large = pause_for(self.attended.len(), self.queue.len());
         let pause = self.cx.settings.scheduler.scheduler_idle_sleep_time.max(large);
         let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::from_secs(1));
         self.wants.look_at = now.checked_add(pause).unwrap_or(Timestamp::MAX);

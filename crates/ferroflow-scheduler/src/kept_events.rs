@@ -1,16 +1,18 @@
-//! What executors told of rows that cannot be read, or that others have locked: it is kept until somebody has mended them,
-//! or has let go of them.
+//! What executors told of rows that cannot be read, that others have locked, or whose change the database refuses: it is kept
+//! until somebody has mended them or has let go of them.
 //!
 //! Who dropped it would leave it to others to find out, much later, what became of a task, and to guess. Who tried it again
 //! in every cycle would have everybody else wait for it.
 
 use std::collections::BTreeMap;
 
-use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_db::task_instance::{self, TaskInstanceKey};
+use ferroflow_db::{ScopedFutureExt as _, task_instance_step};
 use ferroflow_executor::Executor;
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
 
 use crate::cycle::MOST_HELD;
 use crate::executors::Heard;
@@ -26,15 +28,15 @@ const MOST_TRIED: usize = 50;
 /// After so long one is tried again, and after twice as long every time.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(30);
-const LONGEST_PAUSE_IF_LOCKED: SignedDuration = SignedDuration::from_secs(5);
+const LONGEST_PAUSE_FOR_DATABASE: SignedDuration = SignedDuration::from_secs(5);
 
 /// What an event waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitsFor {
     /// That a row can be read.
     Mending,
-    /// That others let go of its row.
-    Lock,
+    /// That the database takes it: others have locked its row, or it was refused for a reason that may pass.
+    Database,
 }
 
 /// Events that wait for their rows, by when they came.
@@ -52,6 +54,13 @@ pub(crate) struct Kept {
     waits_for: WaitsFor,
     pause: SignedDuration,
     due: Timestamp,
+}
+
+impl WaitsFor {
+    /// What an event waits for that met an error which concerns nobody else.
+    pub(crate) fn after(error: &Error) -> Self {
+        if error.bad_row().is_some() { Self::Mending } else { Self::Database }
+    }
 }
 
 impl KeptEvents {
@@ -90,7 +99,7 @@ impl KeptEvents {
     fn put_back(&mut self, kept: Kept, waits_for: WaitsFor, now: Timestamp) {
         let longest = match waits_for {
             WaitsFor::Mending => LONGEST_PAUSE,
-            WaitsFor::Lock => LONGEST_PAUSE_IF_LOCKED,
+            WaitsFor::Database => LONGEST_PAUSE_FOR_DATABASE,
         };
         let pause = (kept.pause * 2).min(longest);
         self.kept.insert(kept.number, Kept { waits_for, pause, due: later(now, pause), ..kept });
@@ -98,8 +107,9 @@ impl KeptEvents {
 }
 
 impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
-    /// Keeps an event whose row cannot be read, or is locked.
-    pub(crate) fn keep(&mut self, heard: Heard, waits_for: WaitsFor, error: &Error, now: Timestamp) {
+    /// Keeps an event that met an error which concerns nobody else.
+    pub(crate) fn keep(&mut self, heard: Heard, error: &Error, now: Timestamp) {
+        let waits_for = WaitsFor::after(error);
         if let Some(bad) = error.bad_row() {
             self.cx.db.unreadable().note(bad);
         }
@@ -107,7 +117,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         let try_number = heard.event.try_number;
         let until = match waits_for {
             WaitsFor::Mending => "a row is mended",
-            WaitsFor::Lock => "others let go of its row",
+            WaitsFor::Database => "the database takes it",
         };
         scheduling::set_aside(dag_id, "event");
         tracing::warn!(
@@ -132,25 +142,46 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             self.cx.progress.gets_on();
             // It may have gone on here since.
             kept.heard.is_still_known = self.executors.has(kept.heard.event.id);
-            match self.take_in(&kept.heard).await {
-                Ok(()) => {}
+            match self.take_in_kept(&kept).await {
+                Ok(true) => {}
+                Ok(false) => self.kept.put_back(kept, WaitsFor::Database, now),
                 Err(error) if error.is_about_data() => drop_event(&kept.heard, &chain(&error)),
                 Err(error) if error.is_busy() => {
-                    self.kept.put_back(kept, WaitsFor::Lock, now);
+                    self.kept.put_back(kept, WaitsFor::Database, now);
                     held += 1;
                     if held == MOST_HELD {
                         break;
                     }
                 }
-                Err(error) => {
-                    self.kept.put_back(kept, WaitsFor::Mending, now);
-                    if error.bad_row().is_none() {
-                        return Err(error);
-                    }
+                Err(error) if error.is_passing() => {
+                    let waits_for = kept.waits_for;
+                    self.kept.put_back(kept, waits_for, now);
+                    return Err(error);
                 }
+                Err(error) => self.kept.put_back(kept, WaitsFor::after(&error), now),
             }
         }
         Ok(())
+    }
+
+    /// Brings one together with its row. False if others still have locked it: that costs no waiting.
+    async fn take_in_kept(&mut self, kept: &Kept) -> Result<bool, Error> {
+        if kept.waits_for == WaitsFor::Database && self.is_locked(kept.heard.event.id).await? {
+            return Ok(false);
+        }
+        self.take_in(&kept.heard).await?;
+        Ok(true)
+    }
+
+    async fn is_locked(&self, id: Uuid) -> Result<bool, Error> {
+        let looked = self.cx.db.transact(|tx| {
+            async move {
+                let is_free = task_instance_step::lock_states(tx, &[id]).await?.contains_key(&id);
+                Ok(!is_free && task_instance::find(tx, id).await?.is_some())
+            }
+            .scope_boxed()
+        });
+        Ok(looked.await?)
     }
 }
 
@@ -176,7 +207,6 @@ fn later(now: Timestamp, pause: SignedDuration) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use ferroflow_executor::{Event, Happening};
-    use uuid::Uuid;
 
     use super::*;
 
@@ -213,9 +243,9 @@ mod tests {
         assert_eq!(kept.next_due(), Some(at(121)));
         let one = kept.take_due(NOW).expect("the clock was set back");
         assert_eq!(kept.next_due(), None);
-        kept.put_back(one, WaitsFor::Lock, NOW);
-        assert_eq!(kept.next_due(), Some(at(5)), "nobody mends a lock");
-        assert_eq!((kept.waiting_for(WaitsFor::Mending), kept.waiting_for(WaitsFor::Lock)), (0, 1));
+        kept.put_back(one, WaitsFor::Database, NOW);
+        assert_eq!(kept.next_due(), Some(at(5)), "it is tried more often");
+        assert_eq!((kept.waiting_for(WaitsFor::Mending), kept.waiting_for(WaitsFor::Database)), (0, 1));
     }
 
     #[test]
@@ -228,7 +258,7 @@ mod tests {
         for number in 1..MOST as u128 {
             assert_eq!(kept.keep(heard(number), WaitsFor::Mending, at(1)), None);
             assert_eq!(
-                kept.keep(heard(number), WaitsFor::Lock, at(1)),
+                kept.keep(heard(number), WaitsFor::Database, at(1)),
                 None,
                 "of these there are never too many"
             );

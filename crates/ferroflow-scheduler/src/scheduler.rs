@@ -34,6 +34,9 @@ use crate::{Answered, Context, LogPaths, job};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// Who is about to end tries so often to store what executors have told.
+const DRAIN_PAUSE: Duration = Duration::from_secs(1);
+
 /// While another scheduler is in the critical section, it is asked again after so long, and twice as long every time.
 const SECTION_PAUSE: Duration = Duration::from_millis(5);
 const MOST_SECTION_DOUBLINGS: u32 = 6;
@@ -95,7 +98,7 @@ pub struct Scheduler<E, C> {
     pub(crate) crowd_waits: bool,
     /// What executors have told, and was not looked at yet.
     pub(crate) heard: VecDeque<Heard>,
-    /// The same, of rows that cannot be read or are locked.
+    /// The same, of rows that cannot be read or written.
     pub(crate) kept: KeptEvents,
     /// What transactions tell, in this process and in others.
     pub(crate) news: news::Receiver,
@@ -192,23 +195,26 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             tracing::warn!("the runs wait until this scheduler has ended: {}", chain(&error));
         }
         self.standing.waits();
-        let is_any_untold = |this: &Self| !this.heard.is_empty() || this.kept.waiting_for(WaitsFor::Lock) > 0;
+        let is_any_untold =
+            |this: &Self| !this.heard.is_empty() || this.kept.waiting_for(WaitsFor::Database) > 0;
         while !self.is_idle() || is_any_untold(self) {
             tokio::select! {
-                () = hurry.cancelled() => return,
+                () = hurry.cancelled() => break,
                 () = self.adopters.errand_ended() => {}
                 heard = self.executors.next_event() => self.heard.push_back(heard),
-                () = tokio::time::sleep(LONGEST_PAUSE), if is_any_untold(self) => {}
+                () = tokio::time::sleep(DRAIN_PAUSE), if is_any_untold(self) => {}
             }
             if let Err(error) = self.harvest(clock::now()).await {
                 tracing::error!("what became of a task cannot be stored: {}", chain(&error));
             }
         }
-        let unreadable = self.kept.waiting_for(WaitsFor::Mending);
-        if unreadable > 0 {
+        let (unreadable, untaken) =
+            (self.kept.waiting_for(WaitsFor::Mending), self.kept.waiting_for(WaitsFor::Database));
+        if unreadable + untaken + self.heard.len() > 0 {
             tracing::warn!(
-                events = unreadable,
-                "what executors told of rows that cannot be read is left to others"
+                unreadable,
+                not_taken_by_database = untaken + self.heard.len(),
+                "what executors told and could not be stored is left to others"
             );
         }
     }

@@ -110,7 +110,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             tasks_waiting_to_be_queued = self.queue.len(),
             events_not_looked_at = self.heard.len(),
             events_kept_for_bad_rows = self.kept.waiting_for(WaitsFor::Mending),
-            events_kept_for_locked_rows = self.kept.waiting_for(WaitsFor::Lock),
+            events_kept_for_database = self.kept.waiting_for(WaitsFor::Database),
             peers = self.surroundings.peers.len(),
             questions_to_user_code = self.cx.driver.questions.unanswered(),
             is_section_busy = self.section_busy > 0,

@@ -7,9 +7,11 @@ use jiff::Timestamp;
 
 use crate::start_runs::Waiting;
 
-/// With ten thousand runs there are three seconds between two looks, and no more than ten however many there are.
-const PAUSE_FOR_EACH_RUN: Duration = Duration::from_micros(200);
-const LONGEST_PAUSE_FOR_RUNS: Duration = Duration::from_secs(9);
+/// A look waits so long, and longer for each run that is looked after and each task instance that waits to be queued: it
+/// costs more then, and most of what happens to them is told. With ten thousand it waits for three seconds.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_FOR_EACH: Duration = Duration::from_micros(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// What is asked for besides what follows from events.
 #[derive(Clone, Debug)]
@@ -44,8 +46,8 @@ impl Wants {
     }
 }
 
-/// By how much longer a look waits because of how many runs are looked after: it costs more then, and most of what happens
-/// in them is told.
-pub(crate) fn pause_for(runs: usize) -> Duration {
-    PAUSE_FOR_EACH_RUN.saturating_mul(u32::try_from(runs).unwrap_or(u32::MAX)).min(LONGEST_PAUSE_FOR_RUNS)
+/// How long the next look waits at least.
+pub(crate) fn pause_for(runs: usize, waiting: usize) -> Duration {
+    let each = u32::try_from(runs.saturating_add(waiting)).unwrap_or(u32::MAX);
+    SHORTEST_PAUSE.saturating_add(PAUSE_FOR_EACH.saturating_mul(each)).min(LONGEST_PAUSE)
 }

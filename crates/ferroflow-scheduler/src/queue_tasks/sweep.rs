@@ -1,7 +1,6 @@
 //! What others made ready: a scheduler that is gone or works beside this one, a triggerer, a person.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use ferroflow_db::task_instance::queueing::{self, RunWithScheduled};
 use ferroflow_db::{ScopedFutureExt as _, Tx};
@@ -16,20 +15,7 @@ use crate::{Context, Error};
 /// Of about how many task instances the rows are read in one sweep.
 const MOST_ROWS: i64 = 20_000;
 
-/// How long a sweep can wait if nobody waits to be queued; a trigger that has fired waits for it.
-const PAUSE: Duration = Duration::from_secs(1);
-
-/// By how much longer it waits for each that waits: what it counts costs more, and matters less.
-const PAUSE_FOR_EACH: Duration = Duration::from_micros(200);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-
 impl TaskQueue {
-    /// How long after a sweep the next one is due.
-    pub fn pause_between_sweeps(&self) -> Duration {
-        let waiting = u32::try_from(self.len()).unwrap_or(u32::MAX);
-        PAUSE.saturating_add(PAUSE_FOR_EACH.saturating_mul(waiting)).min(LONGEST_PAUSE)
-    }
-
     /// Finds those that wait and are not known, and forgets the runs in which nobody waits any more, those of paused DAGs
     /// among them. Rows are read only of runs in which more or fewer wait than are known, or somebody newer.
     pub async fn sweep(&mut self, cx: &Context, now: Timestamp) -> Result<Swept, Error> {

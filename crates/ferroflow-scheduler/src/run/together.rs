@@ -74,8 +74,10 @@ fn plain_and_small(
     let mut tasks = 0;
     let chosen = rows.into_iter().filter_map(|row| {
         let definition = definitions.remove(&row.id).filter(|definition| is_plain(definition))?;
-        tasks += definition.dag().tasks().len();
-        (tasks <= MOST_TASKS).then_some((row, definition))
+        let of_this = definition.dag().tasks().len();
+        let is_small = tasks + of_this <= MOST_TASKS;
+        tasks += if is_small { of_this } else { 0 };
+        is_small.then_some((row, definition))
     });
     chosen.collect()
 }

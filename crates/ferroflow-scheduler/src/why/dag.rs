@@ -42,11 +42,16 @@ pub(super) async fn situation<'a>(
         schedule: match (row.next_dagrun_create_after, condition.or(told.as_ref())) {
             (Some(at), _) => Schedule::At(at),
             (None, Some(condition)) => of_assets(tx, row, condition).await?,
-            (None, None) if row.timetable_periodic => Schedule::Over,
+            (None, None) if row.timetable_periodic || has_schedule(definition.as_ref()) => Schedule::Over,
             (None, None) => Schedule::None,
         },
         schedulers: &around.schedulers,
     })
+}
+
+/// Whether a schedule makes runs, if only one.
+fn has_schedule(definition: Option<&Definition>) -> bool {
+    definition.is_some_and(|definition| definition.dag().timetable.can_be_scheduled())
 }
 
 /// The classes of somebody's own that a scheduler asks before it makes a run.

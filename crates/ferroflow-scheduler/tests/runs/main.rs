@@ -8,6 +8,7 @@ mod clock;
 mod concurrency;
 mod deadlines;
 mod due;
+mod executor_events;
 mod knobs;
 #[path = "../user_code/nobody.rs"]
 mod nobody;

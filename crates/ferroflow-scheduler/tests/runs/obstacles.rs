@@ -211,27 +211,27 @@ async fn who_ends_leaves_to_others_what_cannot_be_read() {
 }
 
 /// The instance of task `a`.
-async fn first_of(place: &Place, dag_id: &str, run_id: &str) -> InstanceRow {
+pub(crate) async fn first_of(place: &Place, dag_id: &str, run_id: &str) -> InstanceRow {
     let rows =
         place.db.read(|tx| async move { task_instance_step::of_run(tx, dag_id, run_id).await }.scope_boxed());
     rows.await.unwrap().into_iter().find(|row| row.task_id == "a").unwrap()
 }
 
 /// What another transaction has of DAG `aa`.
-enum Row {
+pub(crate) enum Row {
     Run(i64),
     Instances(Vec<Uuid>),
     Dag,
 }
 
 /// A transaction that holds it until it is told to let go.
-struct Held {
+pub(crate) struct Held {
     may_end: Arc<Notify>,
     holder: JoinHandle<()>,
 }
 
 impl Held {
-    async fn new(place: &Place, row: Row) -> Self {
+    pub(crate) async fn new(place: &Place, row: Row) -> Self {
         let (is_locked, may_end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let (other, locked, end) =
             (place.database.connect().await, Arc::clone(&is_locked), Arc::clone(&may_end));
@@ -256,7 +256,7 @@ impl Held {
         Self { may_end, holder }
     }
 
-    async fn let_go(self) {
+    pub(crate) async fn let_go(self) {
         self.may_end.notify_one();
         self.holder.await.unwrap();
     }
@@ -365,7 +365,7 @@ async fn lists_of_any_length_are_taken(server: Server) {
     assert_eq!(rows.await.unwrap().len(), 2);
 }
 
-fn plan(dag_id: &str) -> Plan {
+pub(crate) fn plan(dag_id: &str) -> Plan {
     let mut plan = Plan::new(dag_id, daily()).known_since(at("2030-01-01"));
     plan.sketch = Sketch::of("a; b < a").setting("timetable", daily());
     plan

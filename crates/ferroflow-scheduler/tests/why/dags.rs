@@ -43,7 +43,11 @@ async fn reasons_of_dags(server: Server) {
     let parts = place.ask(&["due"]).await.unwrap().parts;
     assert_eq!(parts.iter().map(|part| part.state.as_str()).collect::<Vec<_>>(), ["running"]);
     place.dag("over", &sketch, |row| row.timetable_periodic = true).await;
-    assert_eq!(place.reasons(&["over"]).await, ["no_schedule: its schedule has no further run"]);
+    let over = "no_schedule: its schedule has no further run";
+    assert_eq!(place.reasons(&["over"]).await, [over]);
+    let once = json!({"__type": "airflow.timetables.simple.OnceTimetable", "__var": {}});
+    place.dag("once", &sketch.clone().setting("timetable", once), |_| {}).await;
+    assert_eq!(place.reasons(&["once"]).await, [over]);
 
     place.dag("gone", &sketch, |row| (row.is_paused, row.is_stale) = (true, true)).await;
     let paused = "paused: the DAG is paused: nothing new of it begins until somebody unpauses it";
