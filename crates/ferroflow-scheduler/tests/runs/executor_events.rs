@@ -85,7 +85,9 @@ async fn what_a_trigger_refuses_stops_nobody_else() {
     place.running(&runs, &["a", "b"], None).await;
     let mut whole = Whole::new(&place, at("2024-06-01")).await;
     whole.settle().await;
-    let function = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS                     'BEGIN IF NEW.dag_id = ''aa'' AND NEW.state = ''failed'' THEN RAISE EXCEPTION ''not now'';                     END IF; RETURN NEW; END'";
+    let function = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN \
+                    IF NEW.dag_id = ''aa'' AND NEW.state = ''failed'' THEN RAISE EXCEPTION ''not now''; END IF; \
+                    RETURN NEW; END'";
     place.database.execute(function).await;
     let trigger =
         "CREATE TRIGGER refusal BEFORE UPDATE ON task_instance FOR EACH ROW EXECUTE FUNCTION refuse()";
