@@ -3,6 +3,8 @@
 //!
 //! What they call is in a schema of its own. Its name is not `ferroflow`: a user of that name would look there for tables first.
 
+use crate::ScopedFutureExt as _;
+use crate::db::Db;
 use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::statement::sql;
@@ -41,35 +43,39 @@ pub async fn installed(tx: &mut Tx) -> Result<Vec<Trigger>, Error> {
         .collect()
 }
 
-/// Installs all triggers as this version has them.
-pub async fn install(tx: &mut Tx) -> Result<(), Error> {
-    drop_ours(tx).await?;
+/// Installs all triggers as this version has them, each in a transaction of its own: whoever changes several tables in one
+/// meets official components that have them in another order, and a deadlock ends an official scheduler.
+pub async fn install(db: &Db) -> Result<(), Error> {
+    drop_ours(db).await?;
     for statement in STATEMENTS.split(";\n\n") {
-        let statement = statement.trim_end().trim_end_matches(';');
-        tx.execute_text("installing triggers", statement, Vec::new()).await?;
+        change(db, statement.trim_end().trim_end_matches(';')).await?;
     }
     Ok(())
 }
 
-/// Removes them, and what they call if nobody else in this database does.
-pub async fn remove(tx: &mut Tx) -> Result<(), Error> {
-    drop_ours(tx).await?;
-    if installed(tx).await?.is_empty() {
+/// Removes them in the same way, and what they call if nobody else in this database does.
+pub async fn remove(db: &Db) -> Result<(), Error> {
+    drop_ours(db).await?;
+    if db.read(|tx| installed(tx).scope_boxed()).await?.is_empty() {
         let functions = "ferroflow_news.tell(), ferroflow_news.tell_dag(), ferroflow_news.tell_run()";
-        change(tx, &format!("DROP FUNCTION IF EXISTS {functions}")).await?;
-        change(tx, "DROP SCHEMA IF EXISTS ferroflow_news").await?;
+        change(db, &format!("DROP FUNCTION IF EXISTS {functions}")).await?;
+        change(db, "DROP SCHEMA IF EXISTS ferroflow_news").await?;
     }
     Ok(())
 }
 
-async fn drop_ours(tx: &mut Tx) -> Result<(), Error> {
-    for trigger in installed(tx).await?.into_iter().filter(|trigger| trigger.is_ours) {
+async fn drop_ours(db: &Db) -> Result<(), Error> {
+    let there = db.read(|tx| installed(tx).scope_boxed()).await?;
+    for trigger in there.into_iter().filter(|trigger| trigger.is_ours) {
         let [name, table] = [&trigger.name, &trigger.table].map(|name| Dialect::Postgres.quote(name));
-        change(tx, &format!("DROP TRIGGER {name} ON {table}")).await?;
+        change(db, &format!("DROP TRIGGER IF EXISTS {name} ON {table}")).await?;
     }
     Ok(())
 }
 
-async fn change(tx: &mut Tx, statement: &str) -> Result<(), Error> {
-    tx.execute_text("removing triggers", statement, Vec::new()).await.map(drop)
+async fn change(db: &Db, statement: &str) -> Result<(), Error> {
+    let changed = db.transact(|tx| {
+        async move { tx.execute_text("changing triggers", statement, Vec::new()).await }.scope_boxed()
+    });
+    changed.await.map(drop)
 }

@@ -70,7 +70,7 @@ async fn another_process_hears_what_is_told_and_what_triggers_tell() {
     tell(&other, &News::Dags).await;
     assert_eq!((next(&mut heard).await, next(&mut heard).await), (News::Assets, News::Dags));
 
-    db.transact(|tx| triggers::install(tx).scope_boxed()).await.unwrap();
+    triggers::install(&db).await.unwrap();
     // Ours tell by themselves.
     testing::change(&other, "UPDATE slot_pool SET slots = 7").await.unwrap();
     tell(&other, &News::Dags).await;
@@ -78,13 +78,13 @@ async fn another_process_hears_what_is_told_and_what_triggers_tell() {
     database.execute("UPDATE slot_pool SET slots = 8").await;
     assert_eq!(next(&mut heard).await, News::Slots);
     // Once more replaces them.
-    db.transact(|tx| triggers::install(tx).scope_boxed()).await.unwrap();
+    triggers::install(&db).await.unwrap();
     let count = |db: &Db| {
         let db = db.clone();
         async move { db.read(|tx| triggers::installed(tx).scope_boxed()).await.unwrap().len() }
     };
     assert_eq!(count(&db).await, 12);
-    db.transact(|tx| triggers::remove(tx).scope_boxed()).await.unwrap();
+    triggers::remove(&db).await.unwrap();
     assert_eq!(count(&db).await, 0);
     listening.abort();
 }

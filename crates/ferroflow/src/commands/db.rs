@@ -229,18 +229,12 @@ async fn notify(session: &Session, args: &NotifyArgs, out: &mut dyn Write) -> Re
         bail!("{} cannot tell anybody of changes; PostgreSQL can", db.dialect());
     }
     schema::check(&db).await?;
-    let there = db.transact(|tx| {
-        async move {
-            match (args.install, args.remove) {
-                (true, _) => triggers::install(tx).await?,
-                (_, true) => triggers::remove(tx).await?,
-                _ => {}
-            }
-            triggers::installed(tx).await
-        }
-        .scope_boxed()
-    });
-    let mut ours = there.await?;
+    match (args.install, args.remove) {
+        (true, _) => triggers::install(&db).await?,
+        (_, true) => triggers::remove(&db).await?,
+        _ => {}
+    }
+    let mut ours = db.read(|tx| triggers::installed(tx).scope_boxed()).await?;
     ours.retain(|trigger| trigger.is_ours);
     if ours.is_empty() {
         writeln!(out, "no triggers: changes of official components are found by looking")?;
