@@ -182,7 +182,8 @@ mod tests {
     }
 
     /// Where the order matters only among what belongs to one item.
-    const IN_ORDER_BY_ITEM: [&str; 5] = [
+    const IN_ORDER_BY_ITEM: [&str; 6] = [
+        "task_instance/of_runs.sql",
         "asset_alias/of_assets.sql",
         "asset_watcher/of_assets.sql",
         "dag_schedule_asset_reference/of_assets.sql",
