@@ -58,12 +58,8 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<LockedRun>, Error> {
 
 /// Locks those of these runs that are running and that nobody else has.
 pub async fn lock_many(tx: &mut Tx, ids: &[i64]) -> Result<Vec<LockedRun>, Error> {
-    let mut found = Vec::with_capacity(ids.len());
-    for ids in ids.chunks(BATCH) {
-        let rows = tx.fetch_all(sql!("dag_run/lock_to_examine"), vec![ids.iter().copied().collect()]).await?;
-        found.extend(tx.readable(&rows, locked)?);
-    }
-    Ok(found)
+    let rows = tx.fetch_all(sql!("dag_run/lock_to_examine"), vec![ids.iter().copied().collect()]).await?;
+    tx.readable(&rows, locked)
 }
 
 fn locked(row: &Row) -> Result<LockedRun, Error> {

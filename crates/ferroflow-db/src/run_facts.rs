@@ -124,15 +124,8 @@ pub async fn reschedules(
 
 /// The same in some runs.
 pub async fn reschedules_of(tx: &mut Tx, dag_run_ids: &[i64]) -> Result<HashMap<Uuid, Timestamp>, Error> {
-    let mut found = HashMap::new();
-    for ids in dag_run_ids.chunks(BATCH) {
-        let list = vec![ids.iter().copied().collect()];
-        for row in &tx.fetch_all(sql!("task_reschedule/latest_of_runs"), list).await? {
-            let (id, date) = reschedule(row)?;
-            found.insert(id, date);
-        }
-    }
-    Ok(found)
+    let list = vec![dag_run_ids.iter().copied().collect()];
+    tx.fetch_all(sql!("task_reschedule/latest_of_runs"), list).await?.iter().map(reschedule).collect()
 }
 
 fn reschedule(row: &Row) -> Result<(Uuid, Timestamp), Error> {

@@ -64,14 +64,13 @@ pub async fn of_run(tx: &mut Tx, dag_id: &str, run_id: &str) -> Result<Vec<Insta
 /// All instances of some runs, by the rows of the runs. Those that have none, or one that cannot be read, are not there.
 pub async fn of_runs(tx: &mut Tx, dag_run_ids: &[i64]) -> Result<HashMap<i64, Vec<InstanceRow>>, Error> {
     let mut found: HashMap<i64, Result<Vec<InstanceRow>, Error>> = HashMap::new();
-    for ids in dag_run_ids.chunks(BATCH) {
-        for row in &tx.fetch_all(sql!("task_instance/of_runs"), vec![ids.iter().copied().collect()]).await? {
-            let of_run = found.entry(row.get("dag_run_id")?).or_insert_with(|| Ok(Vec::new()));
-            match (of_run.as_mut(), instance(row)) {
-                (Ok(instances), Ok(instance)) => instances.push(instance),
-                (Ok(_), Err(error)) => *of_run = Err(error),
-                (Err(_), _) => {}
-            }
+    let list = vec![dag_run_ids.iter().copied().collect()];
+    for row in &tx.fetch_all(sql!("task_instance/of_runs"), list).await? {
+        let of_run = found.entry(row.get("dag_run_id")?).or_insert_with(|| Ok(Vec::new()));
+        match (of_run.as_mut(), instance(row)) {
+            (Ok(instances), Ok(instance)) => instances.push(instance),
+            (Ok(_), Err(error)) => *of_run = Err(error),
+            (Err(_), _) => {}
         }
     }
     Ok(found.into_iter().filter_map(|(id, instances)| Some((id, instances.ok()?))).collect())

@@ -34,8 +34,6 @@ pub struct StartedRuns {
     pub started: Vec<Started>,
     /// Those that did not.
     pub refused: Vec<NotStartedRun>,
-    /// Whether more could start: the next pass can follow at once.
-    pub is_more_due: bool,
     /// The DAGs in which more could.
     pub(crate) later: BTreeSet<String>,
 }
@@ -138,7 +136,6 @@ pub(crate) async fn start_some(
     }
     report.later = queues.cut_off(&report);
     report.later.extend(left.iter().map(|run| run.dag_id.clone()));
-    report.is_more_due = !report.later.is_empty();
     Ok(report)
 }
 
@@ -327,10 +324,14 @@ async fn full_dags(tx: &mut Tx, dags: &[DagRow]) -> Result<BTreeSet<String>, DbE
 }
 
 impl StartedRuns {
+    /// Whether more could start: the next pass can follow at once.
+    pub fn is_more_due(&self) -> bool {
+        !self.later.is_empty()
+    }
+
     pub(crate) fn add(&mut self, part: Self) {
         self.started.extend(part.started);
         self.refused.extend(part.refused);
-        self.is_more_due |= part.is_more_due;
         self.later.extend(part.later);
     }
 

@@ -28,7 +28,7 @@ use together::{Alone, Begun, Examined, examine_together};
 /// How many runs are examined in one cycle, so that a burst does not keep ready tasks waiting.
 const MOST_RUNS: usize = 500;
 
-/// So many are examined before it is asked whether others have their turn.
+/// So many are examined together, and before it is asked whether others have their turn.
 const RUNS_AT_ONCE: usize = 100;
 
 /// What became of the runs that were looked at.

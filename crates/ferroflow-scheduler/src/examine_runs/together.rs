@@ -10,14 +10,13 @@ use ferroflow_telemetry::clock::Stopwatch;
 use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
 
-use super::Fate;
+use super::{Fate, RUNS_AT_ONCE};
 use crate::Context;
 use crate::attended::{Entry, RunKey};
 use crate::run::{ActiveRun, Decided, write_together};
 
-/// So many runs are examined together, as long as they have no more instances than that: to decide about them takes a
-/// while, and nobody sees what is written before all of it is.
-const MOST_RUNS: usize = 100;
+/// Runs that are examined together have no more instances than that: to decide about them takes a while, and nobody sees
+/// what is written before all of it is.
 const MOST_INSTANCES: usize = 5_000;
 
 /// What became of runs.
@@ -61,7 +60,7 @@ pub(super) async fn examine_together(
     let mut examined = Examined { fates: Vec::new(), alone: Vec::new() };
     let mut left = dirty.into_iter();
     loop {
-        let mut some: Vec<_> = left.by_ref().take(MOST_RUNS).collect();
+        let mut some: Vec<_> = left.by_ref().take(RUNS_AT_ONCE).collect();
         if some.is_empty() {
             return examined;
         }

@@ -20,7 +20,7 @@ mod section;
 mod sweep;
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _};
 use ferroflow_model::admission::{
@@ -33,7 +33,7 @@ use uuid::Uuid;
 use crate::run::ExecutorNames;
 use crate::{Context, Error};
 use memory::{Memory, Stay};
-use section::{Asked, Pass};
+use section::{Asked, Pass, locked};
 
 pub use report::{LeftOut, QueuedTask, QueuedTasks, Swept, WhyLeftOut};
 
@@ -128,7 +128,7 @@ impl TaskQueue {
             }
             Err(error) => {
                 if matches!(error, DbError::OutcomeUnknown(_)) {
-                    let attempted = attempted.lock().unwrap_or_else(PoisonError::into_inner);
+                    let attempted = locked(attempted);
                     self.uncertain.extend(attempted.iter().cloned());
                 }
                 Err(error.into())
@@ -170,7 +170,7 @@ impl TaskQueue {
     }
 
     fn locked(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.memory)
     }
 }
 

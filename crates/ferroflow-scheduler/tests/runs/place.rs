@@ -297,10 +297,10 @@ pub(crate) async fn create_all(cx: &Context, now: Timestamp) -> CreatedRuns {
 /// The same for starting them.
 pub(crate) async fn start_all(cx: &Context, now: Timestamp) -> StartedRuns {
     let mut all = start_runs(cx, now).await.unwrap();
-    let mut is_more_due = all.is_more_due;
+    let mut is_more_due = all.is_more_due();
     while is_more_due {
         let more = start_runs(cx, now).await.unwrap();
-        is_more_due = more.is_more_due;
+        is_more_due = more.is_more_due();
         all.started.extend(more.started);
     }
     all
