@@ -138,6 +138,7 @@ impl Wanted {
     pub(crate) fn asked(few: Option<usize>) -> Self {
         match asked() {
             Some(all) if all == "all" => Self::All,
+            Some(some) if some == "some" => Self::Some,
             Some(name) => Self::Of(name),
             None => few.map_or(Self::Some, Self::Few),
         }

@@ -2,9 +2,9 @@
 //! NaN, nothing, a far date, an id that refers to nothing, a text of a megabyte. Whatever it is, every cycle comes to its
 //! end, no run of another DAG waits for it, and if its own does, it can be seen why.
 //!
-//! Of each column that schedulers read some values are tried on SQLite, and a few on the servers;
-//! `FERROFLOW_BAD_ROWS=all` tries all of them everywhere, and `FERROFLOW_BAD_ROWS=dag_run.conf` those of one column (or
-//! of one table), and tells of each.
+//! Of each column that schedulers read some values are tried on SQLite, and a few on the servers. `FERROFLOW_BAD_ROWS`
+//! asks for more: `some` for as many on the servers, `all` for every value of every column everywhere, `dag_run.conf` for
+//! those of one column (or of one table), with what is seen of each.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
