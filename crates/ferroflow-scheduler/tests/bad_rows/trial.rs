@@ -50,7 +50,11 @@ pub(crate) fn try_cases(server: Server, wanted: &Wanted) -> usize {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(case) = cases.get(number) else { break };
                     if number > 0 && number % 100 == 0 {
-                        progress(&format!("{server:?}: {number} of {} values, {:.0?}", cases.len(), began.elapsed()));
+                        progress(&format!(
+                            "{server:?}: {number} of {} values, {:.0?}",
+                            cases.len(),
+                            began.elapsed()
+                        ));
                     }
                     let lived = alone(live(&template, Some(case)));
                     let judged = judge(case, &lived, &expected);
