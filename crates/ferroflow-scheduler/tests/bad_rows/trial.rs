@@ -49,7 +49,7 @@ pub(crate) fn try_cases(server: Server, wanted: &Wanted) -> usize {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(case) = cases.get(number) else { break };
-                    if number > 0 && number % 100 == 0 {
+                    if number > 0 && number.is_multiple_of(100) {
                         progress(&format!(
                             "{server:?}: {number} of {} values, {:.0?}",
                             cases.len(),
@@ -74,7 +74,7 @@ pub(crate) fn try_cases(server: Server, wanted: &Wanted) -> usize {
 
 /// Shows how far it is, also while what tests print is kept back: all values of a server take an hour.
 fn progress(line: &str) {
-    writeln!(std::io::stderr(), "{line}").unwrap();
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
 /// Runs on a runtime of this thread, whose clock is its own.
@@ -241,10 +241,14 @@ fn judge(case: &Case, lived: &Lived, undisturbed: &Lived) -> Result<(), String> 
         let runs: Vec<_> = owners_stand_back.iter().map(|dag_id| lived.outcome.get(*dag_id)).collect();
         writeln!(wrong, "    nobody can see why {owners_stand_back:?} do not get on: {runs:?}").unwrap();
     }
-    let logged = lived.seen.iter().filter(|line| line.contains("a row cannot be read")).count();
-    if logged != lived.unreadable {
-        writeln!(wrong, "    {logged} rows are logged that cannot be read, and {} counted", lived.unreadable)
-            .unwrap();
+    let logged: Vec<&String> =
+        lived.seen.iter().filter(|line| line.contains("a row cannot be read")).collect();
+    if logged.len() != lived.unreadable {
+        let (logged, counted) = (logged.len(), lived.unreadable);
+        writeln!(wrong, "    {logged} rows are logged that cannot be read, and {counted} counted").unwrap();
+    }
+    if !logged.is_empty() && !logged.iter().any(|line| words(line).any(|word| word == case.column)) {
+        writeln!(wrong, "    the log does not name the column of the row that cannot be read").unwrap();
     }
     if wrong.is_empty() {
         return Ok(());
