@@ -61,7 +61,7 @@ impl chores::Executors for Nothing {
         true
     }
 
-    async fn adopt(&self, _orphan: &Orphan) -> Result<Adopted, Refusal> {
+    async fn adopt(&self, _orphan: &Orphan, _patience: Duration) -> Result<Adopted, Refusal> {
         Ok(Adopted::Elsewhere)
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ferroflow_model::state::CallbackState;
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::Json;
@@ -45,15 +46,28 @@ pub async fn lock_pending(tx: &mut Tx, limit: u32) -> Result<Vec<Callback>, Erro
 pub struct Holder {
     /// The job of the scheduler.
     pub job_id: i64,
-    /// The process that runs it, and on which host, once there is one.
-    pub process: Option<(i32, String)>,
+    /// What runs it, once there is something.
+    pub process: Option<HolderProcess>,
+}
+
+/// The process that runs a callback.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HolderProcess {
+    /// Its number, which may be another's later on.
+    pub pid: i32,
+    /// Its host.
+    pub hostname: String,
+    /// When it had that number.
+    pub seen: Timestamp,
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ferroflow: with the executor of job {}", self.job_id)?;
         match &self.process {
-            Some((pid, host)) => write!(f, ", as process {pid} on {host}"),
+            Some(HolderProcess { pid, hostname, seen }) => {
+                write!(f, ", as process {pid} on {hostname} since {seen}")
+            }
             None => Ok(()),
         }
     }
@@ -64,14 +78,18 @@ impl Holder {
     fn read(text: &str) -> Option<Self> {
         let text = text.strip_prefix("ferroflow: with the executor of job ")?;
         let (job_id, process) = match text.split_once(", as process ") {
-            Some((job_id, process)) => (job_id, Some(process.split_once(" on ")?)),
+            Some((job_id, process)) => (job_id, Some(HolderProcess::read(process)?)),
             None => (text, None),
         };
-        let process = match process {
-            Some((pid, host)) => Some((pid.parse().ok()?, host.to_owned())),
-            None => None,
-        };
         Some(Self { job_id: job_id.parse().ok()?, process })
+    }
+}
+
+impl HolderProcess {
+    fn read(text: &str) -> Option<Self> {
+        let (pid, place) = text.split_once(" on ")?;
+        let (hostname, seen) = place.rsplit_once(" since ")?;
+        Some(Self { pid: pid.parse().ok()?, hostname: hostname.to_owned(), seen: seen.parse().ok()? })
     }
 }
 
@@ -119,7 +137,9 @@ mod tests {
 
     #[test]
     fn a_holder_is_read_as_it_is_written() {
-        let begun = Holder { job_id: 7, process: Some((123, "a host on the moon".to_owned())) };
+        let seen = Timestamp::from_microsecond(1_767_225_600_000_001).unwrap();
+        let process = HolderProcess { pid: 123, hostname: "a host on the moon since 1969".to_owned(), seen };
+        let begun = Holder { job_id: 7, process: Some(process) };
         for holder in [Holder { job_id: 7, process: None }, begun] {
             assert_eq!(Holder::read(&holder.to_string()), Some(holder));
         }

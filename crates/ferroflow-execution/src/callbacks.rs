@@ -1,7 +1,7 @@
 //! Callbacks that executors run: what they may ask, and where their rows stand.
 
 use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::due_callback::{self, CallbackInHand, Holder};
+use ferroflow_db::due_callback::{self, CallbackInHand, Holder, HolderProcess};
 use ferroflow_model::state::CallbackState;
 use ferroflow_python::Answers;
 use rmpv::Value;
@@ -44,12 +44,12 @@ impl CallbackRequests {
 
 impl Service {
     /// Notes that a queued callback runs, as this process, and who has it then. `None` if it is not queued any more, or
-    /// not for this scheduler: then it must not be called. The same process may ask again.
+    /// not for this scheduler: then it must not be called. The same process, seen at the same time, may ask again.
     pub async fn callback_begins(
         &self,
         id: Uuid,
         job_id: i64,
-        process: (i32, String),
+        process: HolderProcess,
     ) -> Result<Option<CallbackInHand>, Refusal> {
         let queued =
             CallbackInHand { id, state: CallbackState::Queued, holder: Holder { job_id, process: None } };

@@ -7,6 +7,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use ferroflow_db::due_callback::HolderProcess;
 use ferroflow_execution::Refusal;
 use ferroflow_model::state::TaskState;
 use ferroflow_python::{Entry, processes};
@@ -53,6 +54,8 @@ pub enum Adopted {
     NotBegun,
     /// It runs on another host, whose executor has to say what became of it.
     Elsewhere,
+    /// Its row is another transaction's: it is accounted for as soon as that lets go of it.
+    Later,
 }
 
 impl Supervision {
@@ -63,19 +66,19 @@ impl Supervision {
             let is_here = orphan.has_begun() && orphan.hostname.as_deref() == Some(&self.host.name);
             let last_seen = orphan.last_seen.unwrap_or(Timestamp::MIN);
             let pid = orphan.pid.filter(|_| is_here)?;
-            Some(Sought { pid, id: orphan.id, entry: Entry::Task, last_seen: Some(last_seen) })
+            Some(Sought { pid, id: orphan.id, entry: Entry::Task, last_seen })
         };
         end_all(orphans.iter().filter_map(of_orphan), PATIENCE).await;
     }
 
     /// The same for callbacks, each with its process and the host of that.
-    pub async fn end_callbacks(&self, callbacks: impl Iterator<Item = (Uuid, &(i32, String))>) {
-        let here = callbacks.filter(|(_, (_, host))| *host == self.host.name);
-        let of_callback = |(id, (pid, _)): (Uuid, &(i32, String))| Sought {
-            pid: *pid,
+    pub async fn end_callbacks(&self, callbacks: impl Iterator<Item = (Uuid, &HolderProcess)>) {
+        let here = callbacks.filter(|(_, process)| process.hostname == self.host.name);
+        let of_callback = |(id, process): (Uuid, &HolderProcess)| Sought {
+            pid: process.pid,
             id,
             entry: Entry::Callback,
-            last_seen: None,
+            last_seen: process.seen,
         };
         end_all(here.map(of_callback), PATIENCE).await;
     }
@@ -104,8 +107,8 @@ struct Sought {
     pid: i32,
     id: Uuid,
     entry: Entry,
-    /// When it was last known under its number, if that was put down.
-    last_seen: Option<Timestamp>,
+    /// When it was last known under its number.
+    last_seen: Timestamp,
 }
 
 /// Ends processes, should they still be there, and waits for that: for all of them together, and not for long. One that
@@ -159,8 +162,8 @@ impl Sought {
     }
 
     fn may_be_old_enough(&self) -> bool {
-        let Some(last_seen) = self.last_seen else { return true };
-        processes::started(self.pid).is_some_and(|started| started.duration_since(last_seen) <= CLOCKS_DIFFER)
+        let later = |started: Timestamp| started.duration_since(self.last_seen);
+        processes::started(self.pid).is_some_and(|started| later(started) <= CLOCKS_DIFFER)
     }
 }
 
@@ -169,6 +172,7 @@ mod tests {
     use std::io::{BufRead as _, BufReader};
     use std::process::{Command, Stdio};
 
+    use ferroflow_telemetry::clock;
     use ferroflow_testkit::Held;
 
     use super::*;
@@ -195,7 +199,7 @@ mod tests {
         let held = is_held.then(|| Held::new(pid));
         drop(parent.stdin.take());
         parent.wait().unwrap();
-        (Sought { pid, id, entry: Entry::Task, last_seen: None }, held)
+        (Sought { pid, id, entry: Entry::Task, last_seen: clock::now() }, held)
     }
 
     fn is_there(pid: i32) -> bool {

@@ -136,6 +136,8 @@ async fn until_ended_by_number(pid: i32) {
 
 #[cfg(test)]
 mod tests {
+    use ferroflow_telemetry::metrics::{MetricsSettings, Prometheus};
+
     use super::*;
 
     #[tokio::test]
@@ -143,17 +145,25 @@ mod tests {
         let mut sleeping = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let pid = sleeping.id().cast_signed();
         let process = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
+        let prometheus = Prometheus::new(&MetricsSettings::default()).unwrap();
+        let _recorder = metrics::set_default_local_recorder(&prometheus);
+        let is_shown = |number: usize| {
+            let line = format!("ferroflow_processes_unkillable{{kind=\"helper\"}} {number}\n");
+            prometheus.shown().text().contains(&line)
+        };
         let given_up = Arc::new(GivenUp::default());
         let all: Vec<Remains> =
             (0..MOST_HELPERS).map(|_| given_up.note(Entry::Helper, pid, &process)).collect();
         assert!(given_up.admit(Entry::Helper).is_err());
         assert!(given_up.admit(Entry::Task).is_ok());
         assert!(!all.iter().any(Remains::is_gone));
+        assert!(is_shown(MOST_HELPERS), "{}", prometheus.shown().text());
         sleeping.kill().unwrap();
         for remains in &all {
             remains.gone().await;
         }
         assert!(all.iter().all(Remains::is_gone));
+        assert!(is_shown(0), "{}", prometheus.shown().text());
         assert!(given_up.admit(Entry::Helper).is_ok());
         sleeping.wait().unwrap();
     }

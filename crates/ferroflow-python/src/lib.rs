@@ -49,6 +49,7 @@ pub use options::ForkServerOptions;
 pub use outcome::{Cause, Failure, ParseOutcome, ParseReport};
 pub use output::{LogChannel, Output, Sink, Stream};
 pub use parse::{DagWarning, ImportError, ParseLimits, ParseRequest, ParsedFile, parse};
+pub use quarantine::ASKED_AGAIN;
 pub use serve::serve;
 pub use server::ForkServer;
 pub use template::{Template, TemplateFile, TemplateLimits};

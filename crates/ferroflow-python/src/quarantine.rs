@@ -11,6 +11,9 @@ use crate::helper::{HelperError, whole_second};
 const FIRST: SignedDuration = SignedDuration::from_secs(30);
 /// up to this.
 const LONGEST: SignedDuration = SignedDuration::from_mins(10);
+/// What stands between why somebody is left alone and when it is asked again: up to here, a reason is the same each time.
+pub const ASKED_AGAIN: &str = "; it is asked again at ";
+
 /// Beyond so many bad ones, the oldest offences are not the problem.
 const MOST: usize = 1_000;
 

@@ -9,6 +9,7 @@ use ferroflow_model::admission::{ClosedPool, InstanceKey, Refusal};
 use ferroflow_model::outcome::Outcome;
 use ferroflow_model::readiness::RunVerdict;
 use ferroflow_model::state::{RunState, RunType, TaskState};
+use ferroflow_python::ASKED_AGAIN;
 use ferroflow_telemetry::metrics::executing::{self, ExecutorTags};
 use ferroflow_telemetry::metrics::scheduling::{self, PoolSlots};
 use ferroflow_telemetry::metrics::{PoolTags, RunTags, TaskTags, runs};
@@ -52,16 +53,17 @@ impl Told {
         scheduling::loop_done(took);
     }
 
-    /// Logs each reason once: a DAG that gets no run is looked at again and again.
+    /// Logs each reason once, whenever it is asked again: a DAG that gets no run is looked at again and again.
     fn log_set_aside(&mut self, report: &CreatedRuns) {
         for run in &report.created {
             self.set_aside.remove(&run.dag_id);
         }
         for refused in report.refused.iter().filter(|refused| what_is_wrong(&refused.reason).is_some()) {
             let reason = refused.reason.to_string();
-            if self.set_aside.get(&refused.dag_id) != Some(&reason) {
+            let cause = reason.split_once(ASKED_AGAIN).map_or(&*reason, |(cause, _)| cause);
+            if self.set_aside.get(&refused.dag_id).map(String::as_str) != Some(cause) {
                 tracing::warn!(dag_id = refused.dag_id, reason, "a DAG gets no run until this is mended");
-                self.set_aside.insert(refused.dag_id.clone(), reason);
+                self.set_aside.insert(refused.dag_id.clone(), cause.to_owned());
             }
         }
     }
@@ -406,5 +408,18 @@ mod tests {
         told.log_set_aside(&CreatedRuns { refused, ..CreatedRuns::default() });
         let reasons: Vec<&String> = told.set_aside.values().collect();
         assert_eq!(reasons, ["the database refuses the run: no"]);
+    }
+
+    #[test]
+    fn why_a_dag_gets_no_run_is_the_same_whenever_it_is_asked_again() {
+        let mut told = Told::default();
+        let mut causes = Vec::new();
+        for when in ["", "; it is asked again at 08:00", "; it is asked again at 08:01"] {
+            let reason = NotCreated::Timetable(format!("the timetable t failed: it hangs{when}"));
+            let refused = vec![Refused { dag_id: "d".to_owned(), reason }];
+            told.log_set_aside(&CreatedRuns { refused, ..CreatedRuns::default() });
+            causes.extend(told.set_aside.values().cloned());
+        }
+        assert_eq!(causes, ["the timetable t failed: it hangs"; 3]);
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ferroflow_db::due_callback::{CallbackInHand, Holder};
+use ferroflow_db::due_callback::{CallbackInHand, Holder, HolderProcess};
 use ferroflow_execution::{CallbackRequests, EXECUTION_FAILED, MaskRules, Masker, Patience, Refusal};
 use ferroflow_model::state::CallbackState;
 use ferroflow_model::supervision::Exit;
 use ferroflow_python::message::{from_json, map};
 use ferroflow_python::{Child, ChildLimits, Entry, Remains, Sink, serve};
-use ferroflow_telemetry::chain;
+use ferroflow_telemetry::{chain, clock};
 use rmpv::Value;
 
 use super::CallbackWorkload;
@@ -58,10 +58,10 @@ impl Supervision {
 
     /// Asks for leave to run it.
     async fn begin(&self, workload: &CallbackWorkload, pid: i32) -> Result<Option<CallbackInHand>, Refusal> {
+        let process = HolderProcess { pid, hostname: self.host.name.clone(), seen: clock::now() };
         let mut patience = Patience::new("the start of a callback");
         loop {
-            let process = (pid, self.host.name.clone());
-            match self.service.callback_begins(workload.id, workload.job_id, process).await {
+            match self.service.callback_begins(workload.id, workload.job_id, process.clone()).await {
                 Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}
                 answered => return answered,
             }

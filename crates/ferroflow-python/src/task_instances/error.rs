@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::helper::HelperError;
+use crate::quarantine::ASKED_AGAIN;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -35,8 +36,8 @@ pub enum InstanceRuleError {
     },
     /// They hung or crashed a short while ago.
     #[error(
-        "weight rules and task_instance_mutation_hook are asked again for DAG {dag_id} at {until}, since the last time \
-         {last}"
+        "a weight rule or task_instance_mutation_hook failed for DAG {dag_id}: {last}{}{until}",
+        ASKED_AGAIN
     )]
     InQuarantine {
         /// The DAG.

@@ -8,7 +8,7 @@ use ferroflow_model::timetable::Timetable;
 use jiff::Timestamp;
 
 use crate::helper::HelperError;
-use crate::quarantine::LeftAlone;
+use crate::quarantine::{ASKED_AGAIN, LeftAlone};
 
 /// Why a custom timetable has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ pub enum TimetableError {
         problem: String,
     },
     /// It hung or crashed a short while ago.
-    #[error("the timetable {class} is asked again at {until}, since the last time {last}")]
+    #[error("the timetable {class} failed: {last}{}{until}", ASKED_AGAIN)]
     InQuarantine {
         /// The import path of the class.
         class: String,

@@ -10,6 +10,7 @@ use super::Timetables;
 use super::answers::Instant;
 use crate::asking::{NoAnswer, Subject};
 use crate::helper::HelperError;
+use crate::quarantine::ASKED_AGAIN;
 
 /// A run that is to be made, as a reference may look at it.
 #[derive(Clone, Debug)]
@@ -45,7 +46,7 @@ pub enum ReferenceError {
         problem: String,
     },
     /// It hung or crashed a short while ago.
-    #[error("the deadline reference {class} is asked again at {until}, since the last time {last}")]
+    #[error("the deadline reference {class} failed: {last}{}{until}", ASKED_AGAIN)]
     InQuarantine {
         /// The import path of the class.
         class: String,

@@ -25,6 +25,14 @@ const BATCH: u32 = 100;
 /// So long after the database did not take it, an orphan is reset again.
 const RESET_PAUSE: Duration = Duration::from_secs(2);
 
+/// So long the loop waits for the row of an orphan; where one was locked, so long for each of the others.
+const ADOPTION: Duration = Duration::from_secs(1);
+const WHERE_ROWS_ARE_LOCKED: Duration = Duration::from_millis(50);
+
+/// What is told of an orphan whose row is another transaction's.
+const LOCKED: &str =
+    "another transaction has locked its row; what became of it is stored once that has ended";
+
 /// What became of orphans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orphans {
@@ -69,10 +77,15 @@ async fn look_after(
     // All of them are killed before any is waited for.
     let orphans: Vec<Orphan> = claimed.running.iter().map(orphan_of).collect();
     executors.end_tasks(&orphans).await;
+    let mut patience = ADOPTION;
     for (running, orphan) in claimed.running.into_iter().zip(orphans) {
         cx.progress.gets_on();
-        match executors.adopt(&orphan).await {
+        match executors.adopt(&orphan, patience).await {
             Ok(Adopted::Settled) => report.settled.push(running.key),
+            Ok(Adopted::Later) => {
+                patience = WHERE_ROWS_ARE_LOCKED;
+                report.refused.push((running.key, LOCKED.to_owned()));
+            }
             Ok(Adopted::NotBegun | Adopted::Elsewhere) => {
                 let reset =
                     cx.db.transact(|tx| reset(tx, &running, Some(cx.job_id), now).scope_boxed()).await;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use ferroflow_execution::task_instance::model::{
     AssetProfile, Deferral, Ended, Reschedule, Retry, StateUpdate, Success,
@@ -74,7 +75,7 @@ impl chores::Executors for Nobody {
         executor.is_none()
     }
 
-    async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
+    async fn adopt(&self, orphan: &Orphan, _patience: Duration) -> Result<Adopted, Refusal> {
         panic!("{orphan:?} is taken for an orphan")
     }
 

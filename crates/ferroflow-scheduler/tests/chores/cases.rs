@@ -1,5 +1,7 @@
 //! What the chores do that Airflow's do not, or that takes a moment that the real ones cannot be brought to.
 
+use std::time::Duration;
+
 use ferroflow_db::{ScopedFutureExt as _, job};
 use ferroflow_execution::Refusal;
 use ferroflow_executor::{Adopted, Orphan};
@@ -82,7 +84,7 @@ impl Executors for Settles {
         true
     }
 
-    async fn adopt(&self, _orphan: &Orphan) -> Result<Adopted, Refusal> {
+    async fn adopt(&self, _orphan: &Orphan, _patience: Duration) -> Result<Adopted, Refusal> {
         if self.0 { Ok(Adopted::Settled) } else { Err(Refusal::api(500, "no", "not now")) }
     }
 

@@ -1,5 +1,6 @@
 //! Callbacks whose executor is gone go to another one; nobody takes them from one that lives.
 
+use ferroflow_db::due_callback::HolderProcess;
 use ferroflow_model::state::CallbackState::{Failed, Queued, Running, Success};
 use ferroflow_scheduler::chores;
 use ferroflow_testkit::Server;
@@ -18,6 +19,10 @@ on_every_database!(
 
 const RUNS_CALLBACKS: Fake = Fake { runs_callbacks: true, tests_connections: false };
 
+fn process_on(hostname: &str) -> HolderProcess {
+    HolderProcess { pid: 1, hostname: hostname.to_owned(), seen: NOW }
+}
+
 /// Callbacks that a scheduler has queued.
 async fn queued_by(place: &Place, job_id: i64, number: usize) -> Vec<Uuid> {
     for _ in 0..number {
@@ -35,14 +40,14 @@ async fn what_a_dead_scheduler_had_is_called_by_another(server: Server) {
     let gone = place.scheduler_that_ended(NOW).await;
     let ids = queued_by(&place, gone, 2).await;
     let (dead, me) = (place.scheduler(gone), place.scheduler(place.me));
-    let begun = dead.service.callback_begins(ids[0], gone, (1, "elsewhere".to_owned())).await.unwrap();
+    let begun = dead.service.callback_begins(ids[0], gone, process_on("elsewhere")).await.unwrap();
     let begun = begun.expect("it is queued for that scheduler");
     let report = chores::executor_callbacks(&me, NOW, &RUNS_CALLBACKS).await.unwrap();
     assert_eq!((report.taken_back.len(), report.queued.len()), (2, 2));
     // Should it only have been slow, it cannot do any harm.
     assert!(!dead.service.callback_succeeded(&begun).await.unwrap());
     for id in ids {
-        let process = (1, "elsewhere".to_owned());
+        let process = process_on("elsewhere");
         assert_eq!(dead.service.callback_begins(id, gone, process.clone()).await.unwrap(), None);
         let begun = me.service.callback_begins(id, place.me, process).await.unwrap().unwrap();
         assert_eq!(place.callback(id).await.state, Some(Running));
@@ -68,7 +73,7 @@ async fn what_became_of_ours_without_a_word_is_not_called_again(server: Server) 
     let place = Place::new(server).await;
     let ids = queued_by(&place, place.me, 2).await;
     let me = place.scheduler(place.me);
-    me.service.callback_begins(ids[0], place.me, (1, "here".to_owned())).await.unwrap().unwrap();
+    me.service.callback_begins(ids[0], place.me, process_on("here")).await.unwrap().unwrap();
     // The executor knows of neither.
     let none_free = Fake { runs_callbacks: false, ..RUNS_CALLBACKS };
     let report = chores::executor_callbacks(&me, NOW, &none_free).await.unwrap();

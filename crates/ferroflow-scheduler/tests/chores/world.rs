@@ -1,6 +1,7 @@
 //! A scheduler on a database, and executors that run nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_db::Db;
@@ -60,7 +61,7 @@ impl Executors for Fake {
         executor.is_none_or(|name| name == "Executor")
     }
 
-    async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
+    async fn adopt(&self, orphan: &Orphan, _patience: Duration) -> Result<Adopted, Refusal> {
         Ok(match orphan.state {
             TaskState::Running | TaskState::Restarting => Adopted::Elsewhere,
             _ => Adopted::NotBegun,

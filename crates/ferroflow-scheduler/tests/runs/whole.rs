@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ferroflow_db::dag_run::NewDagRun;
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
@@ -207,7 +208,7 @@ impl chores::Executors for Nobody {
         executor.is_none()
     }
 
-    async fn adopt(&self, _orphan: &Orphan) -> Result<Adopted, Refusal> {
+    async fn adopt(&self, _orphan: &Orphan, _patience: Duration) -> Result<Adopted, Refusal> {
         Ok(Adopted::Elsewhere)
     }
 

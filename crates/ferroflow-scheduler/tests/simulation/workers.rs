@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use ferroflow_execution::{Refusal, Service};
 use ferroflow_executor::{Adopted, Event, Executor, Happening, Orphan, Workload, WorkloadInstance};
@@ -156,7 +157,7 @@ impl chores::Executors for Adopter {
         executor.is_none()
     }
 
-    async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
+    async fn adopt(&self, orphan: &Orphan, _patience: Duration) -> Result<Adopted, Refusal> {
         match orphan.state {
             TaskState::Running | TaskState::Restarting => {}
             _ => return Ok(Adopted::NotBegun),

@@ -28,8 +28,8 @@ async fn a_bad_weight_rule_holds_up_its_own_dag_alone() {
     // Who cost a process is not asked again at once.
     let again = make_runs(&cx).await;
     let refused = reasons(&again);
-    assert!(refused["hangs"].contains("are asked again for DAG hangs at"), "{refused:?}");
-    assert!(refused["exits"].contains("are asked again for DAG exits at"), "{refused:?}");
+    assert!(refused["hangs"].contains("; it is asked again at "), "{refused:?}");
+    assert!(refused["exits"].contains("; it is asked again at "), "{refused:?}");
 }
 
 #[tokio::test]

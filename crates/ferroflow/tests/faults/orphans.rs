@@ -5,20 +5,26 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ferroflow_config::{Configuration, Environment, Settings};
+use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::due_callback::HolderProcess;
 use ferroflow_db::encoding::fernet::Fernet;
+use ferroflow_db::task_instance::queueing;
 use ferroflow_execution::{Host, MaskRules, Masker, Rules, Service};
 use ferroflow_executor::{Adopted, Orphan, Supervision, TaskLogs};
 use ferroflow_model::state::TaskState;
 use ferroflow_python::{Entry, ForkServer, ForkServerOptions, processes};
+use ferroflow_scheduler::chores::{Executors as _, LocalOnly};
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::dag_processing::wait_until;
 use ferroflow_testkit::{Server, given};
 use jiff::Timestamp;
 use rustix::process::Signal;
+use uuid::Uuid;
 
-use crate::stage::{Stage, signal};
+use crate::stage::{Stage, signal, until};
 
 async fn killed_and_adopted(server: Server) {
     let stage = Stage::on(server).await.with("AIRFLOW__CORE__PARALLELISM", "2");
@@ -47,7 +53,7 @@ lasting("later", 1)
 
     // As if it had been handed out when the end came.
     stage.place.db().execute("UPDATE task_instance SET state = 'queued' WHERE task_id = 'later'").await;
-    let supervision = supervision(&stage).await;
+    let supervision = Arc::new(supervision(&stage).await);
     let [tried_again, given_up, later] = [
         orphan(&stage, "tried_again").await,
         orphan(&stage, "given_up").await,
@@ -62,6 +68,8 @@ lasting("later", 1)
     assert_eq!((&*before["tried_again"], &*before["later"]), ("running 1", "queued 1"), "{before:?}");
 
     only_its_own_process_is_ended(&supervision, &tried_again, &given_up).await;
+    let host = tried_again.hostname.clone().unwrap();
+    only_its_own_callback_is_ended(&supervision, &host).await;
     let after = stage.states().await;
     assert_eq!((&*after["tried_again"], &*after["given_up"]), ("up_for_retry 1", "failed 1"), "{after:?}");
     assert_eq!(after["later"], "queued 1");
@@ -73,6 +81,35 @@ lasting("later", 1)
         assert!(callback.contains("The process that supervised the task has ended"), "{callback}");
     }
     assert_eq!(stage.trace().len(), 2, "{:?}", stage.trace());
+    if server != Server::Sqlite {
+        a_locked_row_holds_nobody_up(&stage, supervision, Orphan { hostname: Some(host), ..later }).await;
+    }
+}
+
+/// Another transaction takes the row of an orphan after it was claimed.
+async fn a_locked_row_holds_nobody_up(stage: &Stage, supervision: Arc<Supervision>, orphan: Orphan) {
+    let running = "UPDATE task_instance SET state = 'running' WHERE task_id = 'later'";
+    stage.place.db().execute(running).await;
+    let orphan = Orphan { state: TaskState::Running, pid: None, ..orphan };
+    let executors = LocalOnly { supervision, executors: Vec::new() };
+    let other = stage.place.db().connect().await;
+    let id = orphan.id;
+    let held = other.transact(|tx| {
+        let (executors, orphan) = (&executors, &orphan);
+        async move {
+            assert_eq!(queueing::lock(tx, &[id]).await?.len(), 1);
+            let adopted = executors.adopt(orphan, Duration::from_millis(100)).await;
+            assert_eq!(adopted.unwrap(), Adopted::Later);
+            Ok(())
+        }
+        .scope_boxed()
+    });
+    held.await.unwrap();
+    assert!(
+        until(60, async || stage.states().await["later"] == "failed 1").await,
+        "{:?}",
+        stage.states().await
+    );
 }
 
 /// A process that still runs is ended, if it is the one of the try: its number may be another's by now, even that of
@@ -112,6 +149,33 @@ async fn only_its_own_process_is_ended(supervision: &Supervision, own: &Orphan, 
     ] {
         let process = Sleeping::elsewhere(&title);
         adopt(orphan, &process, last_seen).await;
+        assert!(!process.is_asleep(), "{title}");
+    }
+}
+
+/// The same of callbacks.
+async fn only_its_own_callback_is_ended(supervision: &Supervision, hostname: &str) {
+    let id = Uuid::from_u128(1);
+    let end = async |process: &Sleeping, seen: Timestamp| {
+        let process = HolderProcess { pid: process.pid, hostname: hostname.to_owned(), seen };
+        supervision.end_callbacks(std::iter::once((id, &process))).await;
+    };
+    let (untold, told) = (processes::untold_title(Entry::Callback), format!("ferroflow callback -- {id}"));
+    let long_ago = Timestamp::UNIX_EPOCH;
+
+    let strangers = [
+        (Sleeping::elsewhere("somebody else"), clock::now()),
+        (Sleeping::elsewhere(&processes::untold_title(Entry::Task)), clock::now()),
+        (Sleeping::elsewhere(&untold), long_ago),
+        (Sleeping::child(&told), clock::now()),
+    ];
+    for (process, seen) in &strangers {
+        end(process, *seen).await;
+        assert!(process.is_asleep(), "{} is left alone", processes::title(process.pid));
+    }
+    for (title, seen) in [(told, long_ago), (untold, clock::now())] {
+        let process = Sleeping::elsewhere(&title);
+        end(&process, seen).await;
         assert!(!process.is_asleep(), "{title}");
     }
 }

@@ -1,5 +1,6 @@
 //! A task whose process cannot be killed, as one is that waits for a file system which does not answer.
 
+use ferroflow_python::processes;
 use ferroflow_testkit::{Held, Server};
 
 use crate::stage::{Stage, children, is_alive, until};
@@ -29,6 +30,10 @@ async fn it_alone_is_given_up(server: Server) {
         number.unwrap()
     };
     let (stuck, other) = (process("held"), process("other"));
+    // `ps` shows whose each of them is.
+    let title = processes::title(stuck.cast_signed());
+    assert!(title.starts_with("airflow worker -- ") && title.contains(" faults held "), "{title}");
+    assert!(title.ends_with(" try_number=1"), "{title}");
     let fork_server = children(running.id());
     let held = Held::new(stuck.cast_signed());
     let clear = "UPDATE task_instance SET state = 'restarting', max_tries = 1 WHERE task_id = 'held' AND state = 'running'";

@@ -2,9 +2,13 @@
 //! missed deadlines, with their logs, and connections that are tried. `testdata/executor_work` has both, and the
 //! recording.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
 
-use ferroflow_testkit::dag_processing::{Place, wait_until};
+use ferroflow_db::testing::texts;
+use ferroflow_testkit::dag_processing::{Place, Running, wait_until};
 use ferroflow_testkit::{Airflow, Server, repository};
 use serde_json::{Value, json};
 
@@ -33,15 +37,18 @@ async fn place(server: Server) -> (Place, Airflow) {
 async fn all_is_done_as_with_airflow(server: Server) {
     let (place, airflow) = place(server).await;
     let mut scheduler = place.start(FERROFLOW, &["scheduler"]);
-    let is_done = || airflow.python(SCRIPT, &["is-done"], "").expect_success().trim() == "yes";
-    assert!(wait_until(60, is_done), "{}", scheduler.log());
+    let recorded = fs::read(repository("testdata/executor_work/work.json")).unwrap();
+    let mut official: Value = serde_json::from_slice(&recorded).unwrap();
+    let logs_at_end = until_done(&place, &official, &scheduler).await;
     scheduler.terminate();
     assert_eq!(scheduler.wait_for_end(30), Some(0), "{}", scheduler.log());
+    for (log, at_end) in &logs_at_end {
+        let now = fs::read_to_string(log).unwrap();
+        assert_eq!(*at_end, now, "{} was not whole when its row said so", log.display());
+    }
     let logs = place.root().join("home/logs");
     let shown = airflow.python(SCRIPT, &["show", logs.to_str().unwrap()], "").expect_success();
     let mut ours: Value = serde_json::from_str(&shown).unwrap();
-    let recorded = fs::read(repository("testdata/executor_work/work.json")).unwrap();
-    let mut official: Value = serde_json::from_slice(&recorded).unwrap();
     let of_slow_one = ours["callbacks"]["sleeps"]["log"].to_string();
     assert!(of_slow_one.contains("longer than [callbacks] callback_execution_timeout"), "{of_slow_one}");
     answered(&mut official);
@@ -54,6 +61,46 @@ async fn all_is_done_as_with_airflow(server: Server) {
             assert_eq!(ours[name], *expected, "{part}: {name}\n{}", scheduler.log());
         }
     }
+}
+
+/// Waits until everything has ended. Answers the log of each callback as it was when its row said that it had ended.
+async fn until_done(place: &Place, official: &Value, scheduler: &Running) -> BTreeMap<PathBuf, String> {
+    let count = |part: &str| official[part].as_object().unwrap().len();
+    let (callbacks, tests) = (count("callbacks"), count("tests"));
+    let db = place.db().connect().await;
+    let ended = async |table: &str| {
+        let id = "REPLACE(LOWER(CAST(id AS CHAR(36))), '-', '')";
+        let question = format!("SELECT {id} AS answer FROM {table} WHERE state IN ('success', 'failed')");
+        texts(&db, &question).await.unwrap()
+    };
+    let mut logs = BTreeMap::new();
+    let done = async {
+        loop {
+            let called = ended("callback").await;
+            for log in logs_of_callbacks(place) {
+                let id = log.file_name().unwrap().to_str().unwrap().replace('-', "");
+                if called.contains(&id) && !logs.contains_key(&log) {
+                    let text = fs::read_to_string(&log).unwrap();
+                    logs.insert(log, text);
+                }
+            }
+            if called.len() == callbacks && ended("connection_test_request").await.len() == tests {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let is_done = tokio::time::timeout(Duration::from_mins(2), done).await.is_ok();
+    assert!(is_done, "{}", scheduler.log());
+    db.close().await;
+    assert!(!logs.is_empty());
+    logs
+}
+
+fn logs_of_callbacks(place: &Place) -> Vec<PathBuf> {
+    let below =
+        |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    below(place.root().join("home/logs/executor_callbacks")).flat_map(below).flat_map(below).collect()
 }
 
 /// Official executors may not ask for variables on behalf of callbacks, which wait in vain.
@@ -162,7 +209,7 @@ async fn wait_for_states(place: &Place, is_so: impl Fn(&[String]) -> bool) -> Ve
     let question = "SELECT CONCAT(state, ' ', COALESCE(output, '-')) AS answer FROM callback";
     let mut states = Vec::new();
     for _ in 0..300 {
-        states = ferroflow_db::testing::texts(&db, question).await.unwrap();
+        states = texts(&db, question).await.unwrap();
         if is_so(&states) {
             break;
         }
