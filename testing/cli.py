@@ -38,6 +38,7 @@ environment of the tests and of COMMAND:
 
 examples:
   ./test
+  ./test --times 5 --busy
   ./test -- cargo test -p ferroflow-db conformance
   ./test --shell
 
@@ -78,7 +79,7 @@ def _parse(arguments: list[str]) -> Callable[[Path], int]:
 
     parser = argparse.ArgumentParser(
         prog="./test",
-        usage="./test [--record | --shell | --lock | -- COMMAND...]",
+        usage="./test [--times N] [--busy] | [--record | --shell | --lock | -- COMMAND...]",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -102,10 +103,22 @@ def _parse(arguments: list[str]) -> Callable[[Path], int]:
         help="compile each python/*requirements.in to the .lock beside it; versions already "
         "locked stay unless the .in excludes them (delete the .lock to renew all)",
     )
+    parser.add_argument(
+        "--times",
+        type=_positive,
+        metavar="N",
+        help="run cargo's tests so many times in a row, whatever fails: what depends on chance shows",
+    )
+    parser.add_argument(
+        "--busy", action="store_true", help="keep every core at work with something else while tests run"
+    )
     parser.add_argument_group(
         "COMMAND", "after --, a command to run with the servers up and their environment set"
     )
     options = parser.parse_args(own)
+    has_mode = command is not None or options.record or options.shell or options.lock
+    if has_mode and (options.times or options.busy):
+        parser.error("--times and --busy are for running all tests")
 
     if command is not None:
         if not command or options.record or options.shell or options.lock:
@@ -117,10 +130,17 @@ def _parse(arguments: list[str]) -> Callable[[Path], int]:
         return lambda run_dir: _run_command(run_dir, [os.environ.get("SHELL") or "bash"])
     if options.lock:
         return _lock
-    return _test
+    return lambda run_dir: _test(run_dir, options.times or 1, options.busy)
 
 
-def _test(run_dir: Path) -> int:
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def _test(run_dir: Path, times: int, is_busy: bool) -> int:
     started = time.monotonic()
     with step("install"):
         install.rust()
@@ -131,7 +151,7 @@ def _test(run_dir: Path) -> int:
             with step(name):
                 checks.run(command, env, venv_dir)
         with step("cargo test"):
-            cargo_tests.run(checks.PINNED, env)
+            cargo_tests.run(checks.PINNED, env, times, is_busy)
     say(f"./test: all passed in {time.monotonic() - started:.0f} s")
     return 0
 

@@ -18,6 +18,8 @@ const OF_POSTGRES: [&str; 10] =
 const OF_MARIADB: [&str; 11] =
     ["1290", "1836", "1792", "1021", "3024", "1205", "1213", "2006", "2013", "1180", "1040"];
 
+const DELAY: Fault = Fault::Delay(Duration::from_millis(50));
+
 /// How many things go wrong in one life.
 const AT_ONCE: usize = 12;
 
@@ -55,7 +57,8 @@ async fn try_all(server: Server, codes: &[&'static str]) {
         let chosen: Vec<_> = cases.iter().skip(first).step_by(lives).collect();
         unmet.extend(trial.suffer(&chosen, &clean, &mut failures).await);
     }
-    for case in unmet {
+    for (statement, fault) in unmet {
+        let case = (statement, vec![fault]);
         let left = trial.suffer(&[&case], &clean, &mut failures).await;
         assert!(left.is_empty(), "{case:?} was not said again");
     }
@@ -85,12 +88,12 @@ impl Trial {
     /// A life in which these go wrong. Answers those that did not come to it.
     async fn suffer(
         &mut self,
-        cases: &[&(String, Fault)],
+        cases: &[&Case],
         clean: &Left,
         failures: &mut Vec<String>,
     ) -> Vec<(String, Fault)> {
-        for (statement, fault) in cases {
-            self.faulty.plan(statement, *fault);
+        for (statement, faults) in cases {
+            faults.iter().for_each(|fault| self.faulty.plan(statement, *fault));
         }
         let lived = self.live().await;
         let unmet = self.faulty.unmet();
@@ -100,8 +103,11 @@ impl Trial {
     }
 }
 
+/// What goes wrong at a statement, one time after the other that it is said.
+type Case = (String, Vec<Fault>);
+
 /// What goes wrong, and where: at what writes, all that can; at what reads, a break or a refusal.
-fn cases(statements: &[String], codes: &[&'static str]) -> Vec<(String, Fault)> {
+fn cases(statements: &[String], codes: &[&'static str]) -> Vec<Case> {
     let mut next_code = codes.iter().cycle();
     let mut refuse = || Fault::Refuse(next_code.next().unwrap());
     let mut cases = Vec::new();
@@ -110,13 +116,17 @@ fn cases(statements: &[String], codes: &[&'static str]) -> Vec<(String, Fault)> 
             && !["UPDATE", "INSERT", "DELETE"].iter().any(|word| statement.contains(word));
         let faults = match (is_read, number % 2) {
             _ if is_all_asked() => {
-                let mut all: Vec<_> = codes.iter().map(|code| Fault::Refuse(code)).collect();
-                all.extend([Fault::CutBefore, Fault::CutAfter, Fault::Delay(Duration::from_millis(50))]);
+                let mut all: Vec<_> = codes.iter().map(|code| vec![Fault::Refuse(code)]).collect();
+                all.extend([vec![Fault::CutBefore], vec![Fault::CutAfter], vec![DELAY]]);
+                all.extend([vec![Fault::CutAfter, refuse()], vec![refuse(), Fault::CutAfter]]);
                 all
             }
-            (true, 0) => vec![Fault::CutBefore],
-            (true, _) => vec![refuse()],
-            (false, _) => vec![Fault::CutBefore, Fault::CutAfter, refuse()],
+            (true, 0) => vec![vec![Fault::CutBefore]],
+            (true, _) => vec![vec![refuse(), DELAY]],
+            (false, 0) => vec![vec![Fault::CutBefore], vec![Fault::CutAfter, refuse()], vec![DELAY]],
+            (false, _) => {
+                vec![vec![Fault::CutBefore, DELAY], vec![Fault::CutAfter], vec![refuse(), refuse()]]
+            }
         };
         cases.extend(faults.into_iter().map(|fault| (statement.clone(), fault)));
     }

@@ -61,6 +61,8 @@ fn a_second_pass_changes_nothing_but_times(ours: &Value) {
                 "next_dagrun_create_after",
                 "next_dagrun_data_interval_end",
                 "next_dagrun_data_interval_start",
+                "next_dagrun_partition_date",
+                "next_dagrun_partition_key",
             ],
         ),
         ("dag_bundle", &["last_refreshed"]),
