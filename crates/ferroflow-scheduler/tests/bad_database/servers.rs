@@ -93,7 +93,9 @@ impl Trial {
         failures: &mut Vec<String>,
     ) -> Vec<(String, Fault)> {
         for (statement, faults) in cases {
-            faults.iter().for_each(|fault| self.faulty.plan(statement, *fault));
+            for fault in faults {
+                self.faulty.plan(statement, *fault);
+            }
         }
         let lived = self.live().await;
         let unmet = self.faulty.unmet();
