@@ -40,17 +40,17 @@ class Program:
     executable: Path
     package: Path
 
-    def start(self, env: Mapping[str, str]) -> subprocess.Popen:
-        self.log.parent.mkdir(parents=True, exist_ok=True)
+    def start(self, env: Mapping[str, str], log: Path) -> subprocess.Popen:
+        log.parent.mkdir(parents=True, exist_ok=True)
         own = {"CARGO_MANIFEST_DIR": str(self.package)}
-        with self.log.open("wb") as output:
+        with log.open("wb") as output:
             return guard.spawn(
                 [self.executable], env=env | own, cwd=self.package, stdout=output, stderr=subprocess.STDOUT
             )
 
     @property
-    def log(self) -> Path:
-        return LOGS / "tests" / f"{self.name.replace('/', '-')}.log"
+    def log_name(self) -> str:
+        return f"{self.name.replace('/', '-')}.log"
 
 
 def run(pinned: Sequence[str], env: Mapping[str, str], times: int, is_busy: bool) -> None:
@@ -60,7 +60,8 @@ def run(pinned: Sequence[str], env: Mapping[str, str], times: int, is_busy: bool
     with _busy_cores() if is_busy else contextlib.nullcontext():
         for number in range(1, times + 1):
             started = time.monotonic()
-            failures = _run_once(programs, pinned, env)
+            logs = LOGS / "tests" / (str(number) if times > 1 else "")
+            failures = _run_once(programs, pinned, env, logs)
             if times > 1:
                 took = time.monotonic() - started
                 say(f"\n     Run {number} of {times}: {', '.join(failures) or 'all passed'} ({took:.0f} s)")
@@ -82,7 +83,9 @@ def _busy_cores() -> Iterator[None]:
             process.wait()
 
 
-def _run_once(programs: Sequence[Program], pinned: Sequence[str], env: Mapping[str, str]) -> list[str]:
+def _run_once(
+    programs: Sequence[Program], pinned: Sequence[str], env: Mapping[str, str], logs: Path
+) -> list[str]:
     """Answers which failed."""
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
     waiting = sorted(programs, key=lambda program: places.get(program.name, len(places)), reverse=True)
@@ -91,13 +94,13 @@ def _run_once(programs: Sequence[Program], pinned: Sequence[str], env: Mapping[s
     while waiting or running:
         while waiting and len(running) < _at_a_time():
             program = waiting.pop()
-            process = program.start(env)
+            process = program.start(env, logs / program.log_name)
             running[process.pid] = program, process, time.monotonic()
         ended = guard.wait_for_one([process for _, process, _ in running.values()])
         program, process, started = running.pop(ended.pid)
         if process.returncode != 0:
             failed.append(program.name)
-        _tell(program, process.returncode, time.monotonic() - started)
+        _tell(program, logs, process.returncode, time.monotonic() - started)
     if guard.wait(guard.spawn(_cargo("--doc", *pinned), env=env, cwd=ROOT)) != 0:
         failed.append("documentation")
     return failed
@@ -134,7 +137,7 @@ def _at_a_time() -> int:
     return min(max(len(os.sched_getaffinity(0)), 2), 4)
 
 
-def _tell(program: Program, code: int, seconds: float) -> None:
+def _tell(program: Program, logs: Path, code: int, seconds: float) -> None:
     say(f"\n     Running {program.name}")
-    say(program.log.read_text(errors="replace").strip("\n"))
+    say((logs / program.log_name).read_text(errors="replace").strip("\n"))
     say(f"     {program.name}: {'ok' if code == 0 else f'exit status {code}'} ({seconds:.0f} s)")
