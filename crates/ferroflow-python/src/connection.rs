@@ -58,7 +58,7 @@ impl Connection {
         let mark = mark();
         let (socket, theirs) = ControlSocket::pair()?;
         let (mut process, mut capture) = spawn(options, theirs, &mark)?;
-        socket.send_packet(b"sources", &[sources::in_memory()?.as_fd()]).await?;
+        socket.send_packet(options.purpose.word().as_bytes(), &[sources::in_memory()?.as_fd()]).await?;
         let booted = tokio::time::timeout(options.boot_timeout, first_report(&socket)).await;
         let ready = match booted {
             Ok(Some(ready)) => ready,

@@ -45,7 +45,7 @@ pub use child::{Child, ChildLimits, Entry, Exit, Usage};
 pub use error::{Error, Result};
 pub use given_up::Remains;
 pub use message::{Answer, Answers};
-pub use options::ForkServerOptions;
+pub use options::{ForkServerOptions, Purpose};
 pub use outcome::{Cause, Failure, ParseOutcome, ParseReport};
 pub use output::{LogChannel, Output, Sink, Stream};
 pub use parse::{DagWarning, ImportError, ParseLimits, ParseRequest, ParsedFile, parse};

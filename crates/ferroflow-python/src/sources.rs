@@ -14,12 +14,12 @@ import json, os, socket
 os.setsid()
 control = socket.socket(fileno=0)
 control.setblocking(True)
-_, fds, _, _ = socket.recv_fds(control, 64, 1)
+purpose, fds, _, _ = socket.recv_fds(control, 64, 1)
 with os.fdopen(fds[0], 'rb') as file:
     sources = json.load(file)
 bootstrap = {'__name__': 'ferroflow_bridge.bootstrap'}
 exec(compile(sources['ferroflow_bridge.bootstrap'], '<ferroflow_bridge.bootstrap>', 'exec'), bootstrap)
-bootstrap['start'](control, sources)
+bootstrap['start'](control, sources, purpose.decode())
 ";
 
 macro_rules! module {

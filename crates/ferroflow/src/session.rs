@@ -13,7 +13,7 @@ use ferroflow_db::log_template::{LogTemplate, LogTemplates};
 use ferroflow_db::schema::Creation;
 use ferroflow_db::{ConnectError, DatabaseUrl, Db, Options, sqlite_files};
 use ferroflow_python::interpreter::{Interpreter, Places};
-use ferroflow_python::{ForkServer, ForkServerOptions};
+use ferroflow_python::{ForkServer, ForkServerOptions, Purpose};
 use ferroflow_telemetry::metrics::{self, Installed, MetricsSettings, OtelSettings};
 use ferroflow_telemetry::{LogForm, clock, start_logging};
 use tokio::signal::unix::{SignalKind, signal};
@@ -194,7 +194,8 @@ impl Session {
 
     /// A Python process of this command's own, to ask user code.
     pub(crate) async fn start_python(&self) -> Result<ForkServer> {
-        Ok(ForkServer::start(ForkServerOptions::new(&self.interpreter()?.path)).await?)
+        let options = ForkServerOptions::new(&self.interpreter()?.path);
+        Ok(ForkServer::start(ForkServerOptions { purpose: Purpose::Answers, ..options }).await?)
     }
 
     /// What parses DAG files, on this database and host.

@@ -43,7 +43,7 @@ class EmbeddedSources(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader)
         return fullname == PACKAGE
 
 
-def start(control: socket.socket, sources: dict[str, str]) -> None:
+def start(control: socket.socket, sources: dict[str, str], purpose: str) -> None:
     """Installs the sources, and serves until ferroflow is gone."""
     # `python -c` puts the current folder first; that is no place to import Airflow's parts from.
     if sys.path and sys.path[0] == "":
@@ -52,4 +52,4 @@ def start(control: socket.socket, sources: dict[str, str]) -> None:
 
     from ferroflow_bridge import fork_server
 
-    fork_server.main(control)
+    fork_server.main(control, purpose)

@@ -42,18 +42,22 @@ _missing: list[str] = []
 _replaced: list[io.TextIOWrapper] = []
 
 
-@contextlib.contextmanager
-def configure_logs() -> Iterator[None]:
-    """In the fork server: sets up the logs of children; of all that they need, this takes longest.
-
-    Nothing is logged while this is entered.
-    """
+def configure_logs() -> None:
+    """In the fork server: sets up the logs of children; of all that they need, this takes longest."""
     global _log
     from airflow.sdk.log import configure_logging, reset_logging
 
-    _log = os.fdopen(os.open(os.devnull, os.O_WRONLY), "wb", buffering=0)
+    _log = os.fdopen(os.dup(2), "wb", buffering=0)
     reset_logging()
     configure_logging(json_output=True, output=_log, sending_to_supervisor=True)
+
+
+@contextlib.contextmanager
+def silent_logs() -> Iterator[None]:
+    """In the fork server: nothing is logged while this is entered."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, _log.fileno(), inheritable=False)
+    os.close(nothing)
     try:
         yield
     finally:

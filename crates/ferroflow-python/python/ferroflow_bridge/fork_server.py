@@ -49,7 +49,7 @@ _FOR_NOW = {
 _UNTIL_ROOM = 0.1
 
 
-def main(control: socket.socket) -> None:
+def main(control: socket.socket, purpose: str) -> None:
     # What a terminal or a service manager says is for ferroflow, which tells us by closing the socket.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -64,11 +64,15 @@ def main(control: socket.socket) -> None:
     started = time.monotonic()
     # Nearly all that is made now stays: to look for garbage again and again takes an eighth of the time.
     gc.disable()
-    facts = warm_up.warm_up()
+    facts = warm_up.load()
+    forks_often = purpose != "answers"
+    if forks_often:
+        facts |= warm_up.try_out()
     child.be_forked()
     gc.enable()
-    system.gather_memory()
-    warm_up.learn_hot_pages()
+    if forks_often:
+        system.gather_memory()
+        warm_up.learn_hot_pages()
     threads = len(list(Path("/proc/self/task").iterdir()))
     facts |= {"seconds": time.monotonic() - started, "threads": threads, "python": sys.version.split()[0]}
     system.die_with_parent(0)
