@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::asking::Subject;
 use crate::helper::HelperError;
-use crate::quarantine::{LeftAlone, Quarantine};
+use crate::quarantine::{Deed, LeftAlone, Quarantine};
 
 /// What tells the whole site in quarantine: nobody has an empty name.
 const EVERYBODY: &str = "";
@@ -55,17 +55,18 @@ impl Blame {
 
     /// Who costs a process waits, longer each time. Its class waits for as long each time: good ones of it have a chance.
     pub(crate) fn note(&mut self, subject: &Subject<'_>, method: &str, error: &HelperError, now: Timestamp) {
-        self.offences.note(subject.who, method, error, now);
+        let deed = Deed { whose: subject.who, method, error };
+        self.offences.note(subject.who, deed, now);
         let classes = self.classes(subject);
         for class in &classes {
-            self.offences.note_again(class, method, error, now);
+            self.offences.note_again(class, deed, now);
         }
         if !classes.is_empty() {
             return;
         }
         self.in_a_row += 1;
         if self.suspicious.is_some_and(|suspicious| self.in_a_row >= suspicious) {
-            self.offences.note(EVERYBODY, method, error, now);
+            self.offences.note(EVERYBODY, deed, now);
         }
     }
 
@@ -161,5 +162,22 @@ mod tests {
         assert!(blame.admit(&one("good"), at(1)).is_err());
         assert!(blame.admit(&one("good"), at(30)).is_ok());
         assert_eq!(blame.admit(&one("bad"), at(1)).unwrap_err().until, at(60), "the latest is told");
+    }
+
+    #[test]
+    fn who_is_left_alone_for_what_another_did_is_told_whose_it_was() {
+        let mut blame = Blame::default();
+        blame.suspect_everybody(1);
+        blame.note(
+            &Subject { who: "bad", classes: BTreeSet::new(), is_asked_again: true },
+            "shape",
+            &error(),
+            at(0),
+        );
+        assert_eq!(blame.admit(&one("good"), at(1)).unwrap_err().whose, "bad", "everybody is");
+        let mut blame = Blame::default();
+        blame.blame_classes();
+        blame.note(&one("bad"), "shape", &error(), at(0));
+        assert_eq!(blame.admit(&one("good"), at(1)).unwrap_err().whose, "bad", "its class is");
     }
 }

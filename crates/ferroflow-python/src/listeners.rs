@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::ForkServer;
 use crate::helper::{Helper, HelperError};
-use crate::quarantine::Quarantine;
+use crate::quarantine::{Deed, Quarantine};
 
 /// How much waits to be told at most.
 const MOST_UNTOLD: usize = 10_000;
@@ -156,7 +156,8 @@ impl Telling {
                 user_code::failed(Kind::Listeners);
                 tracing::warn!(hook, ?event, "a listener has failed: {}", chain(&error));
                 if error.cost_a_process() {
-                    self.quarantine.note(hook, &method, &error, clock::now());
+                    let deed = Deed { whose: hook, method: &method, error: &error };
+                    self.quarantine.note(hook, deed, clock::now());
                 }
             }
         }

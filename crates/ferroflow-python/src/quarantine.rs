@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use ferroflow_telemetry::chain;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::helper::{HelperError, whole_second};
@@ -26,11 +27,23 @@ pub(crate) struct Quarantine(HashMap<String, Offence>);
 pub(crate) struct LeftAlone {
     /// When it is asked again.
     pub(crate) until: Timestamp,
-    /// What happened the last time.
+    /// Who cost a process the last time: somebody else, maybe, with whom it is left alone.
+    pub(crate) whose: String,
+    /// What happened then, in the words that were used at once.
     pub(crate) last: String,
 }
 
+/// Somebody costs a process.
+#[derive(Clone, Copy)]
+pub(crate) struct Deed<'a> {
+    pub(crate) whose: &'a str,
+    /// What was asked.
+    pub(crate) method: &'a str,
+    pub(crate) error: &'a HelperError,
+}
+
 struct Offence {
+    whose: String,
     /// What was asked.
     method: String,
     last: String,
@@ -50,7 +63,8 @@ impl Quarantine {
         let left = offence.pause.saturating_mul(times) - now.duration_since(since);
         match Duration::try_from(left) {
             Ok(pause) if pause > Duration::ZERO => {
-                Err(LeftAlone { until: whole_second(now, pause), last: offence.last.clone() })
+                let (whose, last) = (offence.whose.clone(), offence.last.clone());
+                Err(LeftAlone { until: whole_second(now, pause), whose, last })
             }
             _ => Ok(()),
         }
@@ -62,30 +76,23 @@ impl Quarantine {
     }
 
     /// Leaves somebody alone, for twice as long each time.
-    pub(crate) fn note(&mut self, who: &str, method: &str, error: &HelperError, now: Timestamp) {
+    pub(crate) fn note(&mut self, who: &str, deed: Deed<'_>, now: Timestamp) {
         let before = self.0.get(who).map(|offence| offence.pause);
         let pause = before.map_or(FIRST, |pause| pause.saturating_mul(2).min(LONGEST));
-        self.leave_alone(who, method, error, pause, now);
+        self.leave_alone(who, deed, pause, now);
     }
 
     /// Leaves somebody alone, for as long each time.
-    pub(crate) fn note_again(&mut self, who: &str, method: &str, error: &HelperError, now: Timestamp) {
-        self.leave_alone(who, method, error, FIRST, now);
+    pub(crate) fn note_again(&mut self, who: &str, deed: Deed<'_>, now: Timestamp) {
+        self.leave_alone(who, deed, FIRST, now);
     }
 
-    fn leave_alone(
-        &mut self,
-        who: &str,
-        method: &str,
-        error: &HelperError,
-        pause: SignedDuration,
-        now: Timestamp,
-    ) {
+    fn leave_alone(&mut self, who: &str, deed: Deed<'_>, pause: SignedDuration, now: Timestamp) {
         if self.0.len() >= MOST {
             self.0.clear();
         }
-        let (method, last) = (method.to_owned(), error.to_string());
-        self.0.insert(who.to_owned(), Offence { method, last, at: now, pause });
+        let (whose, method, last) = (deed.whose.to_owned(), deed.method.to_owned(), chain(deed.error));
+        self.0.insert(who.to_owned(), Offence { whose, method, last, at: now, pause });
     }
 
     /// Forgets what somebody did when it was asked this.
@@ -104,24 +111,66 @@ mod tests {
     fn who_costs_a_process_is_left_alone_for_longer_each_time() {
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
         let error = HelperError::TimedOut { purpose: "x".to_owned(), limit: Duration::from_secs(1) };
+        let deed = Deed { whose: "bad", method: "next", error: &error };
         let mut quarantine = Quarantine::default();
-        quarantine.note("bad", "next", &error, at(0));
+        quarantine.note("bad", deed, at(0));
         assert!(quarantine.admit("good", 1, at(0)).is_ok());
         assert!(quarantine.has_offended("bad") && !quarantine.has_offended("good"));
         let last = "the Python process for x gave no answer within 1s and was ended".to_owned();
-        let left_alone = LeftAlone { until: at(30), last };
+        let left_alone = LeftAlone { until: at(30), whose: "bad".to_owned(), last };
         assert_eq!(quarantine.admit("bad", 1, at(10)).unwrap_err(), left_alone);
         assert_eq!(quarantine.admit("bad", 1, at(20)).unwrap_err(), left_alone, "the reason is the same");
         assert!(quarantine.admit("bad", 1, at(30)).is_ok());
-        quarantine.note("bad", "next", &error, at(30));
+        quarantine.note("bad", deed, at(30));
         assert!(quarantine.admit("bad", 1, at(80)).is_err());
         assert!(quarantine.admit("bad", 1, at(90)).is_ok());
         for _ in 0..50 {
-            quarantine.note("bad", "next", &error, at(100));
+            quarantine.note("bad", deed, at(100));
         }
         assert!(quarantine.admit("bad", 1, at(699)).is_err());
         assert!(quarantine.admit("bad", 1, at(700)).is_ok());
         quarantine.forgive("bad", "next");
         assert!(quarantine.admit("bad", 1, at(100)).is_ok());
+    }
+
+    /// Why there is no answer is logged once, and this is what it is known by.
+    #[test]
+    fn a_crash_is_told_in_the_same_words_at_once_and_in_quarantine() {
+        use std::error::Error;
+        use std::io;
+
+        use crate::task_instances::InstanceRuleError;
+        use crate::timetables::{ReferenceError, TimetableError};
+
+        let now = Timestamp::UNIX_EPOCH;
+        let died = || HelperError::Died {
+            purpose: "x".to_owned(),
+            how: "exit code 3".to_owned(),
+            problem: io::Error::other("the connection was closed"),
+        };
+        let mut quarantine = Quarantine::default();
+        quarantine.note("a", Deed { whose: "a", method: "next", error: &died() }, now);
+        let LeftAlone { until, whose, last } = quarantine.admit("a", 1, now).unwrap_err();
+        let name = || "a".to_owned();
+        let pairs: [(Box<dyn Error>, Box<dyn Error>); 3] = [
+            (
+                Box::new(InstanceRuleError::Failed { dag_id: name(), source: died() }),
+                Box::new(InstanceRuleError::InQuarantine { dag_id: whose, until, last: last.clone() }),
+            ),
+            (
+                Box::new(TimetableError::Failed { class: name(), source: died() }),
+                Box::new(TimetableError::InQuarantine { class: name(), until, last: last.clone() }),
+            ),
+            (
+                Box::new(ReferenceError::Failed { class: name(), source: died() }),
+                Box::new(ReferenceError::InQuarantine { class: name(), until, last }),
+            ),
+        ];
+        for (at_once, later) in pairs {
+            let later = chain(&*later);
+            let (cause, _) = later.split_once(ASKED_AGAIN).unwrap();
+            assert_eq!(cause, chain(&*at_once));
+            assert!(cause.ends_with("exit code 3: the connection was closed"), "{cause}");
+        }
     }
 }

@@ -15,6 +15,7 @@ use tokio::sync::OnceCell;
 
 use crate::ForkServer;
 use crate::asking::{Asking, NoAnswer, Subject};
+use crate::quarantine::LeftAlone;
 
 pub use answers::{Columns, Hooked, Shaped};
 pub use error::InstanceRuleError;
@@ -97,7 +98,8 @@ impl InstanceRules {
         let shaped = match answer {
             Ok(answer) => answers::read(&dag_id, question.added.len(), answer),
             Err(NoAnswer::LeftAlone(left)) => {
-                return Err(InstanceRuleError::InQuarantine { dag_id, until: left.until, last: left.last });
+                let LeftAlone { until, whose, last } = left;
+                return Err(InstanceRuleError::InQuarantine { dag_id: whose, until, last });
             }
             Err(NoAnswer::Failed(source)) => Err(InstanceRuleError::Failed { dag_id, source }),
         };

@@ -40,7 +40,7 @@ pub enum InstanceRuleError {
         ASKED_AGAIN
     )]
     InQuarantine {
-        /// The DAG.
+        /// The DAG that they were asked for then: another one, maybe.
         dag_id: String,
         /// When they are asked again.
         until: Timestamp,
