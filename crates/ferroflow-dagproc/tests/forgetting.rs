@@ -1,0 +1,83 @@
+//! What is forgotten at a listing of a bundle.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use ferroflow_config::{Configuration, Environment, Settings};
+use ferroflow_dagproc::{Context, Host, Options, Parts, run};
+use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::encoding::fernet::Fernet;
+use ferroflow_db::testing::texts;
+use ferroflow_testkit::dag_processing::in_venv;
+use ferroflow_testkit::rows::add_dag;
+use ferroflow_testkit::{Server, TestDb};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+const KEY: &str = "cw_0x689RpI-jtRR7oE8h_eQsKImvJapLeSbXpwF4e4=";
+
+/// No file of the two DAGs is there. One has been stale for long, as one is whose file cannot be imported.
+#[tokio::test]
+async fn what_a_stale_dag_waits_for_is_forgotten_when_another_dag_goes() {
+    let folder = TempDir::new().unwrap();
+    std::fs::create_dir(folder.path().join("dags")).unwrap();
+    let database = TestDb::migrated(Server::Sqlite).await;
+    let db = database.connect().await;
+    add(&database, "stale").await;
+    database.execute("UPDATE dag SET is_stale = true").await;
+    let waiting = "SELECT dag_id AS answer FROM dag_schedule_asset_reference ORDER BY dag_id";
+    list(&database, folder.path()).await;
+    assert_eq!(texts(&db, waiting).await.unwrap(), ["stale"], "nothing has gone");
+    add(&database, "goes").await;
+    assert_eq!(texts(&db, waiting).await.unwrap(), ["goes", "stale"]);
+    list(&database, folder.path()).await;
+    assert!(texts(&db, waiting).await.unwrap().is_empty());
+    assert_eq!(texts(&db, "SELECT dag_id AS answer FROM dag WHERE NOT is_stale").await.unwrap().len(), 0);
+}
+
+/// Adds a DAG that waits for an asset.
+async fn add(database: &TestDb, dag_id: &str) {
+    let db = database.connect().await;
+    db.transact(|tx| async move { add_dag(tx, dag_id).await }.scope_boxed()).await.unwrap();
+    let time = "'2024-01-01 00:00:00'";
+    let asset = format!(
+        "INSERT INTO asset (name, uri, \"group\", extra, created_at, updated_at) \
+         VALUES ('{dag_id}', '{dag_id}', '', '{{}}', {time}, {time})"
+    );
+    database.execute(asset).await;
+    let reference = format!(
+        "INSERT INTO dag_schedule_asset_reference (asset_id, dag_id, created_at, updated_at) \
+         SELECT id, name, {time}, {time} FROM asset WHERE name = '{dag_id}'"
+    );
+    database.execute(reference).await;
+}
+
+/// Lists the files of the bundle, as a processor does that starts.
+async fn list(database: &TestDb, folder: &Path) {
+    let variables = [
+        ("AIRFLOW_HOME", folder.display().to_string()),
+        ("AIRFLOW__CORE__DAGS_FOLDER", folder.join("dags").display().to_string()),
+        ("AIRFLOW__CORE__LOAD_EXAMPLES", "False".to_owned()),
+        ("AIRFLOW__CORE__FERNET_KEY", KEY.to_owned()),
+        ("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", database.url()),
+    ];
+    let environment = variables
+        .iter()
+        .fold(Environment::empty("/nowhere"), |environment, (name, value)| environment.with(name, value));
+    let settings = Settings::load(&Configuration::load(&environment).unwrap()).unwrap();
+    let parts = Parts {
+        db: database.connect().await,
+        settings: Arc::new(settings),
+        environment,
+        fernet: Arc::new(Fernet::new(KEY).unwrap()),
+        python: in_venv("python"),
+        host: Host { name: "host".to_owned(), user: "somebody".to_owned() },
+    };
+    let variables = variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let cx = Arc::new(Context::start_with(parts, variables.to_vec()).await.unwrap());
+    let options = Options { bundles: Vec::new(), num_runs: Some(1) };
+    run(cx, &options, &CancellationToken::new()).await.unwrap();
+}
