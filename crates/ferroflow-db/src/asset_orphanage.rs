@@ -10,6 +10,7 @@ use crate::asset::BATCH;
 use crate::bind::{Bind, binds};
 use crate::dag_warning::DagWarning;
 use crate::error::Error;
+use crate::page::Page;
 use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
@@ -25,10 +26,10 @@ pub struct FoundAsset {
     pub uri: String,
 }
 
-/// Assets that are in use although nothing refers to them, as many as asked for.
-pub async fn unreferenced(tx: &mut Tx, limit: u32) -> Result<Vec<FoundAsset>, Error> {
-    let rows = tx.fetch_all(sql!("asset_active/unreferenced"), binds![i64::from(limit)]).await?;
-    tx.readable(&rows, asset)
+/// Assets that are in use although nothing refers to them, as many as asked for, after one.
+pub async fn unreferenced(tx: &mut Tx, after: i64, limit: u32) -> Result<Page<FoundAsset, i64>, Error> {
+    let rows = tx.fetch_all(sql!("asset_active/unreferenced"), binds![after, i64::from(limit)]).await?;
+    tx.page(&rows, limit.into(), asset)
 }
 
 /// Notes that an asset is not in use. False if something refers to it by now.

@@ -15,6 +15,9 @@ use crate::statement::Rendering;
 use crate::tx::{Connection, Tx};
 use crate::unreadable::Unreadable;
 
+/// For so long a part waits for a row, if there is any limit.
+const PATIENCE_OF_PARTS: Duration = Duration::from_millis(100);
+
 /// The metadata database. Cheap to clone; all clones share one pool.
 #[derive(Clone, Debug)]
 pub struct Db {
@@ -58,6 +61,10 @@ pub(crate) enum Pool {
 enum Purpose {
     Read,
     Write,
+    /// [`Db::transact_in_parts`], before any part has failed.
+    WriteTogether,
+    /// The same, since one has.
+    WriteInParts,
     Rehearse,
 }
 
@@ -77,6 +84,16 @@ impl Db {
         W: for<'t> FnMut(&'t mut Tx) -> ScopedBoxFuture<'a, 't, Result<T, Error>>,
     {
         self.repeat(Purpose::Write, work).await
+    }
+
+    /// The same for work that deals with many rows, each in a part of its own ([`Tx::begin_part`]). If all goes well, a part
+    /// costs nothing. If a row is refused, or another transaction has it, the work is done once more, and undoes then what
+    /// the part with this row has changed, and nothing else.
+    pub async fn transact_in_parts<'a, T, W>(&self, work: W) -> Result<T, Error>
+    where
+        W: for<'t> FnMut(&'t mut Tx) -> ScopedBoxFuture<'a, 't, Result<T, Error>>,
+    {
+        self.repeat(Purpose::WriteTogether, work).await
     }
 
     /// The same for work that only reads. On SQLite, which has one writer, it waits for nobody.
@@ -139,13 +156,16 @@ impl Db {
         }
     }
 
-    async fn repeat<'a, T, W>(&self, purpose: Purpose, mut work: W) -> Result<T, Error>
+    async fn repeat<'a, T, W>(&self, mut purpose: Purpose, mut work: W) -> Result<T, Error>
     where
         W: for<'t> FnMut(&'t mut Tx) -> ScopedBoxFuture<'a, 't, Result<T, Error>>,
     {
         let mut attempt = 1;
         loop {
             match self.attempt(purpose, &mut work).await {
+                Err(error) if purpose == Purpose::WriteTogether && error.is_about_rows() => {
+                    purpose = Purpose::WriteInParts;
+                }
                 Err(error) if self.is_repeated(&error) && attempt < self.max_attempts => {
                     tracing::debug!(attempt, %error, "transaction is repeated");
                     tokio::time::sleep(backoff(attempt)).await;
@@ -165,6 +185,7 @@ impl Db {
         W: for<'t> FnMut(&'t mut Tx) -> ScopedBoxFuture<'a, 't, Result<T, Error>>,
     {
         let mut tx = self.begin(purpose).await?;
+        tx.is_in_parts = purpose == Purpose::WriteInParts;
         let outcome = work(&mut tx).await;
         if purpose == Purpose::Rehearse { tx.undo(outcome).await } else { tx.end(outcome).await }
     }
@@ -204,6 +225,9 @@ impl Db {
         if let Some(patience) = self.lock_patience
             && purpose != Purpose::Read
         {
+            // Where there are parts, a row that is locked is left, and every other waits for it.
+            let has_parts = matches!(purpose, Purpose::WriteTogether | Purpose::WriteInParts);
+            let patience = if has_parts { patience.min(PATIENCE_OF_PARTS) } else { patience };
             begin = format!("{begin}; SET LOCAL lock_timeout = {}", patience.as_millis());
         }
         begin

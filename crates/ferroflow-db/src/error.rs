@@ -87,6 +87,16 @@ impl Error {
         }
     }
 
+    /// Whether it concerns the rows that were met, while others may be dealt with: they are locked, cannot be read, or the
+    /// database refuses them.
+    pub fn is_about_rows(&self) -> bool {
+        match self {
+            Self::Query { .. } => self.is_busy() || !self.is_transient(),
+            Self::Column(_) | Self::Fernet { .. } => true,
+            _ => false,
+        }
+    }
+
     fn kind(&self) -> Kind {
         match self {
             Self::Query { cause, .. } => kind(cause),

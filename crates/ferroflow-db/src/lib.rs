@@ -67,6 +67,7 @@ pub mod new_deadline;
 pub mod news;
 pub mod overview;
 mod page;
+mod parts;
 pub mod paused_run;
 pub mod pending_partition;
 pub mod pool;

@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use sqlx::{Connection as _, Executor as _, MySqlConnection, PgConnection, SqliteConnection};
+use tokio::sync::Notify;
 
 use crate::db::Pool;
 use crate::schema::ddl_statements;
@@ -57,6 +58,25 @@ pub async fn texts(db: &Db, question: &str) -> Result<Vec<String>, Error> {
 pub async fn change(db: &Db, statement: &str) -> Result<u64, Error> {
     db.transact(|tx| {
         async move { tx.execute_text("changing as a test wants", statement, Vec::new()).await }.scope_boxed()
+    })
+    .await
+}
+
+/// The same in a transaction that stays open until it may end: others find the rows locked.
+pub async fn change_and_hold(
+    db: &Db,
+    statement: &str,
+    changed: &Notify,
+    may_end: &Notify,
+) -> Result<(), Error> {
+    db.transact(|tx| {
+        async move {
+            tx.execute_text("changing as a test wants", statement, Vec::new()).await?;
+            changed.notify_one();
+            may_end.notified().await;
+            Ok(())
+        }
+        .scope_boxed()
     })
     .await
 }

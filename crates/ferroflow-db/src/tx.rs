@@ -22,7 +22,7 @@ use crate::unreadable::Unreadable;
 /// what an earlier transaction left on its connection.
 #[derive(Debug)]
 pub struct Tx {
-    connection: Connection,
+    pub(crate) connection: Connection,
     rendering: Rendering,
     keep_prepared: bool,
     schema: Option<ConfiguredSchema>,
@@ -34,6 +34,10 @@ pub struct Tx {
     pub(crate) news: Vec<News>,
     pub(crate) messenger: Messenger,
     trust: Trust,
+    /// Whether a part that fails is undone alone.
+    pub(crate) is_in_parts: bool,
+    /// How much there was to tell when this part began.
+    pub(crate) news_before_part: usize,
     /// The rows that could not be read.
     pub(crate) unreadable: Arc<Unreadable>,
 }
@@ -92,6 +96,8 @@ impl Tx {
             news: Vec::new(),
             messenger: db.messenger.clone(),
             trust: db.trust.clone(),
+            is_in_parts: false,
+            news_before_part: 0,
             unreadable: Arc::clone(&db.unreadable),
         }
     }
@@ -266,8 +272,14 @@ impl Tx {
         Ok(changed)
     }
 
+    /// The part that failed is undone: PostgreSQL takes statements again.
+    pub(crate) fn forget_part(&mut self) {
+        self.aborted_by = None;
+        self.news.truncate(self.news_before_part);
+    }
+
     /// Notes what PostgreSQL will hold against this transaction.
-    fn failed(&mut self, operation: &str, cause: sqlx::Error) -> Error {
+    pub(crate) fn failed(&mut self, operation: &str, cause: sqlx::Error) -> Error {
         if self.dialect() == Dialect::Postgres {
             self.aborted_by = Some(operation.to_owned());
         }

@@ -54,7 +54,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                     self.read_again(key);
                 }
             }
-            Report::Deferred(keys) => keys.iter().for_each(|key| self.read_again(key)),
+            Report::Deferred(found) => found.done.iter().for_each(|key| self.read_again(key)),
             Report::AwaitingInput(found) => {
                 found.answered.iter().chain(&found.unanswered).for_each(|key| self.read_again(key));
             }

@@ -49,7 +49,10 @@ impl Told {
             scheduling::set_aside(&run.dag_id, "run");
         }
         self.passes(&report.passes, now);
-        report.chores.iter().for_each(|(_, found)| self.chore(found));
+        for (chore, found) in &report.chores {
+            self.others.rows(chore.name(), found.left());
+            self.chore(found);
+        }
         scheduling::loop_done(took);
     }
 
@@ -126,6 +129,7 @@ impl Told {
             }
             Report::Orphans(found) => {
                 scheduling::orphans(found.reset.len(), found.adopted.len() + found.settled.len());
+                self.others.instances("orphaned task instances", &found.refused);
             }
             Report::Heartbeats(found) => {
                 for (_, key, outcome) in &found.ended {
@@ -144,7 +148,7 @@ impl Told {
                 scheduling::connection_tests(found.counts.active, found.counts.pending);
             }
             Report::StaleConnectionTests(found) => {
-                for test in found {
+                for test in &found.done {
                     scheduling::connection_test_reaped(&test.state);
                 }
             }

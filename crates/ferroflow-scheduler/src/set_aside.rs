@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_telemetry::metrics::scheduling;
 
+use crate::chores::Left;
+
 /// What was told.
 #[derive(Debug, Default)]
 pub(crate) struct SetAside {
@@ -12,6 +14,8 @@ pub(crate) struct SetAside {
     dags: HashMap<String, String>,
     /// What a chore could not deal with the last time, and why.
     refused: HashMap<&'static str, HashSet<(TaskInstanceKey, String)>>,
+    /// The same of other rows.
+    left: HashMap<&'static str, HashSet<Left>>,
 }
 
 impl SetAside {
@@ -49,6 +53,21 @@ impl SetAside {
         self.refused.insert(chore, found);
         new
     }
+
+    /// Rows that a chore could not deal with. Answers how many were not known.
+    pub(crate) fn rows(&mut self, chore: &'static str, found: &[Left]) -> usize {
+        let told = self.left.remove(chore).unwrap_or_default();
+        let found: HashSet<Left> = found.iter().cloned().collect();
+        for Left { dag_id, row, reason } in found.difference(&told) {
+            scheduling::set_aside(dag_id.as_deref().unwrap_or_default(), "row");
+            tracing::warn!(dag_id, row, reason, chore, "a row stays as it is");
+        }
+        let new = found.difference(&told).count();
+        if !found.is_empty() {
+            self.left.insert(chore, found);
+        }
+        new
+    }
 }
 
 #[cfg(test)]
@@ -70,5 +89,8 @@ mod tests {
         assert_eq!([told.instances("one", &refused), told.instances("one", &refused)], [1, 0]);
         assert_eq!([told.instances("other", &refused), told.instances("one", &[])], [1, 0]);
         assert_eq!(told.instances("one", &refused), 1);
+        let left = [Left { dag_id: None, row: "job 1".to_owned(), reason: "no".to_owned() }];
+        assert_eq!([told.rows("one", &left), told.rows("one", &left)], [1, 0]);
+        assert_eq!([told.rows("one", &[]), told.rows("one", &left)], [0, 1]);
     }
 }

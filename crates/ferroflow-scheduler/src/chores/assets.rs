@@ -6,10 +6,11 @@
 
 use ferroflow_db::asset_orphanage::{self, FoundAsset};
 use ferroflow_db::dag_warning::{self, DagWarning};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, asset_active};
+use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx, asset_active};
 use ferroflow_model::stored_assets::{WaitingAsset, activation};
 use jiff::Timestamp;
 
+use super::left::{Done, Left, or_left};
 use crate::{Context, Error};
 
 /// How many go out of use in one transaction.
@@ -29,40 +30,54 @@ pub struct Assets {
     pub warned: Vec<(String, String)>,
     /// How many values were dropped that were kept for assets out of use.
     pub dropped_values: u64,
+    /// What stays as it is.
+    pub left: Vec<Left>,
 }
 
 /// Takes assets out of use that nothing refers to, and into use what something does.
 pub async fn assets(cx: &Context, now: Timestamp) -> Result<Assets, Error> {
     let mut report = Assets::default();
-    loop {
-        let (looked_at, retired) = cx.db.transact(|tx| retire(tx).scope_boxed()).await?;
-        let is_last = looked_at < BATCH as usize || retired.is_empty();
-        report.orphaned.extend(retired);
-        if is_last {
-            break;
+    let mut after = Some(i64::MIN);
+    while let Some(id) = after {
+        let (retired, next) = cx.db.transact_in_parts(|tx| retire(tx, id).scope_boxed()).await?;
+        report.orphaned.extend(retired.done);
+        report.left.extend(retired.left);
+        after = next;
+    }
+    let activated = cx.db.transact_in_parts(|tx| activate(tx, now).scope_boxed()).await?;
+    (report.activated, report.warned) = activated.done;
+    report.left.extend(activated.left);
+    let dropped =
+        cx.db.transact(|tx| async move { asset_orphanage::drop_state(tx).await }.scope_boxed()).await;
+    match dropped {
+        Err(error) if !error.is_about_rows() => return Err(error.into()),
+        dropped => {
+            let row = |reason| Left::row("what was kept for assets out of use".to_owned(), reason);
+            let dropped = or_left(dropped, cx.db.unreadable(), row, &mut report.left);
+            report.dropped_values = dropped.unwrap_or_default();
         }
     }
-    let (activated, warned) = cx.db.transact(|tx| activate(tx, now).scope_boxed()).await?;
-    (report.activated, report.warned) = (activated, warned);
-    report.dropped_values =
-        cx.db.transact(|tx| async move { asset_orphanage::drop_state(tx).await }.scope_boxed()).await?;
     Ok(report)
 }
 
 type Keys = Vec<(String, String)>;
 
-async fn retire(tx: &mut Tx) -> Result<(usize, Keys), DbError> {
-    let found = asset_orphanage::unreferenced(tx, BATCH).await?;
-    let mut retired = Vec::new();
-    for one in &found {
-        if asset_orphanage::retire(tx, one).await? {
-            retired.push((one.name.clone(), one.uri.clone()));
+async fn retire(tx: &mut Tx, after: i64) -> Result<(Done<Keys>, Option<i64>), DbError> {
+    let Page { found, next } = asset_orphanage::unreferenced(tx, after, BATCH).await?;
+    let mut retired = Done::<Keys>::default();
+    for one in found {
+        tx.begin_part().await?;
+        let is_retired = asset_orphanage::retire(tx, &one).await;
+        let is_retired = tx.end_part(is_retired).await?;
+        let row = |reason| Left::row(format!("asset {} ({})", one.name, one.uri), reason);
+        if or_left(is_retired, tx.unreadable(), row, &mut retired.left) == Some(true) {
+            retired.done.push((one.name, one.uri));
         }
     }
-    Ok((found.len(), retired))
+    Ok((retired, next))
 }
 
-async fn activate(tx: &mut Tx, now: Timestamp) -> Result<(Keys, Keys), DbError> {
+async fn activate(tx: &mut Tx, now: Timestamp) -> Result<Done<(Keys, Keys)>, DbError> {
     let found = asset_orphanage::waiting(tx).await?;
     let key = |asset: &'_ FoundAsset| (asset.name.clone(), asset.uri.clone());
     let keys: Keys = found.iter().map(|(asset, _, _)| key(asset)).collect();
@@ -75,22 +90,36 @@ async fn activate(tx: &mut Tx, now: Timestamp) -> Result<(Keys, Keys), DbError> 
         .map(|((_, group, dags), key)| WaitingAsset { key: *key, group, dags })
         .collect();
     let decided = activation(&waiting, &claims);
-    for key in &decided.activated {
-        asset_active::insert_unless_claimed(tx, *key).await?;
+    let (mut activated, mut left) = (Keys::new(), Vec::new());
+    for (name, uri) in &decided.activated {
+        tx.begin_part().await?;
+        let done = asset_active::insert_unless_claimed(tx, (name, uri)).await;
+        let done = tx.end_part(done).await?;
+        let row = |reason| Left::row(format!("asset {name} ({uri})"), reason);
+        if or_left(done, tx.unreadable(), row, &mut left).is_some() {
+            activated.push(((*name).to_owned(), (*uri).to_owned()));
+        }
     }
     let warned: Keys =
         decided.warnings.iter().map(|(dag, message)| ((*dag).to_owned(), message.clone())).collect();
-    warn(tx, &warned, now).await?;
-    let owned = |(name, uri): &(&str, &str)| ((*name).to_owned(), (*uri).to_owned());
-    Ok((decided.activated.iter().map(owned).collect(), warned))
+    warn(tx, &warned, now, &mut left).await?;
+    Ok(Done { done: (activated, warned), left })
 }
 
 /// Makes the warnings what they should be, and writes only what is not.
-async fn warn(tx: &mut Tx, wanted: &[(String, String)], now: Timestamp) -> Result<(), DbError> {
+async fn warn(
+    tx: &mut Tx,
+    wanted: &[(String, String)],
+    now: Timestamp,
+    left: &mut Vec<Left>,
+) -> Result<(), DbError> {
     let stored = asset_orphanage::warnings(tx, CONFLICT).await?;
     for old in &stored {
         if !wanted.iter().any(|(dag, _)| *dag == old.dag_id) {
-            dag_warning::delete(tx, &old.dag_id, CONFLICT).await?;
+            tx.begin_part().await?;
+            let deleted = dag_warning::delete(tx, &old.dag_id, CONFLICT).await;
+            let deleted = tx.end_part(deleted).await?;
+            or_left(deleted, tx.unreadable(), |reason| warning_of(&old.dag_id, reason), left);
         }
     }
     for (dag_id, message) in wanted {
@@ -102,7 +131,14 @@ async fn warn(tx: &mut Tx, wanted: &[(String, String)], now: Timestamp) -> Resul
             warning_type: CONFLICT.to_owned(),
             message: message.clone(),
         };
-        asset_orphanage::warn(tx, &warning, now).await?;
+        tx.begin_part().await?;
+        let warned = asset_orphanage::warn(tx, &warning, now).await;
+        let warned = tx.end_part(warned).await?;
+        or_left(warned, tx.unreadable(), |reason| warning_of(dag_id, reason), left);
     }
     Ok(())
+}
+
+fn warning_of(dag_id: &str, reason: String) -> Left {
+    Left { dag_id: Some(dag_id.to_owned()), row: format!("the warning of DAG {dag_id}"), reason }
 }

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::deferred::FAIL;
+use super::left::{Left, or_left, so_far};
 use crate::{Context, Error};
 
 /// How many are dealt with in one transaction: people who answer others must not wait long.
@@ -31,6 +32,8 @@ pub struct AwaitingInput {
     pub unanswered: Vec<TaskInstanceKey>,
     /// Those that cannot go on, and why: they fail.
     pub refused: Vec<(TaskInstanceKey, String)>,
+    /// Those that wait on.
+    pub left: Vec<Left>,
 }
 
 /// Lets those go on that waited for a person for too long.
@@ -38,10 +41,15 @@ pub async fn awaiting_input(cx: &Context, now: Timestamp) -> Result<AwaitingInpu
     let mut report = AwaitingInput::default();
     let mut after = Uuid::nil();
     loop {
-        let (some, next) = cx.db.transact(|tx| settle(tx, after, now).scope_boxed()).await?;
+        let some = cx.db.transact_in_parts(|tx| settle(tx, after, now).scope_boxed()).await;
+        let (some, next) = match some {
+            Ok(some) => some,
+            Err(error) => return so_far(report, error.into()),
+        };
         report.answered.extend(some.answered);
         report.unanswered.extend(some.unanswered);
         report.refused.extend(some.refused);
+        report.left.extend(some.left);
         let Some(next) = next else { return Ok(report) };
         after = next;
     }
@@ -51,24 +59,43 @@ async fn settle(tx: &mut Tx, after: Uuid, now: Timestamp) -> Result<(AwaitingInp
     let mut report = AwaitingInput::default();
     let Page { found, next } = overdue::lock_waiting(tx, TaskState::AwaitingInput, now, after, BATCH).await?;
     for one in found {
-        let event = event(tx, &one, now).await;
-        // What cannot be read waits until it is mended, and is told of.
-        let Some((event, is_answered)) = tx.unreadable().or_note(event)? else { continue };
-        match with_event(one.next_kwargs.as_ref(), event) {
-            Ok(kwargs) => {
-                let method = one.next_method.as_deref().unwrap_or(FAIL);
-                go_on(tx, &one, Continuation { method, kwargs: &kwargs }, now).await?;
-                let list = if is_answered { &mut report.answered } else { &mut report.unanswered };
-                list.push(one.key);
-            }
-            Err(problem) => {
-                let kwargs = Json::from(json!({"error": problem.to_string(), "traceback": []}));
-                go_on(tx, &one, Continuation { method: FAIL, kwargs: &kwargs }, now).await?;
-                report.refused.push((one.key, problem.to_string()));
-            }
+        tx.begin_part().await?;
+        let settled = settle_one(tx, &one, now).await;
+        let settled = tx.end_part(settled).await?;
+        let row = |reason| Left::instance(&one.key, reason);
+        match or_left(settled, tx.unreadable(), row, &mut report.left) {
+            Some(Settled::Answered) => report.answered.push(one.key),
+            Some(Settled::Unanswered) => report.unanswered.push(one.key),
+            Some(Settled::Refused(problem)) => report.refused.push((one.key, problem)),
+            Some(Settled::Unreadable) | None => {}
         }
     }
     Ok((report, next))
+}
+
+enum Settled {
+    Answered,
+    Unanswered,
+    Refused(String),
+    Unreadable,
+}
+
+async fn settle_one(tx: &mut Tx, one: &Overdue, now: Timestamp) -> Result<Settled, DbError> {
+    let event = event(tx, one, now).await;
+    // What cannot be read waits until it is mended, and is told of.
+    let Some((event, is_answered)) = tx.unreadable().or_note(event)? else { return Ok(Settled::Unreadable) };
+    match with_event(one.next_kwargs.as_ref(), event) {
+        Ok(kwargs) => {
+            let method = one.next_method.as_deref().unwrap_or(FAIL);
+            go_on(tx, one, Continuation { method, kwargs: &kwargs }, now).await?;
+            Ok(if is_answered { Settled::Answered } else { Settled::Unanswered })
+        }
+        Err(problem) => {
+            let kwargs = Json::from(json!({"error": problem.to_string(), "traceback": []}));
+            go_on(tx, one, Continuation { method: FAIL, kwargs: &kwargs }, now).await?;
+            Ok(Settled::Refused(problem.to_string()))
+        }
+    }
 }
 
 /// What one is told, and whether that is an answer.

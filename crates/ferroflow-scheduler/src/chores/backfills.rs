@@ -9,38 +9,41 @@ use ferroflow_execution::backfill::{abandoned_before, finish};
 use ferroflow_telemetry::chain;
 use jiff::{SignedDuration, Timestamp};
 
+use super::left::{Done, Left, or_left, so_far};
 use crate::{Context, Error};
 
 /// For so long a backfill without runs may be in the making.
 const IN_THE_MAKING: SignedDuration = SignedDuration::from_mins(2);
 
 /// Notes which backfills are completed, and returns them. Goes on with those that were left half made.
-pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Vec<i64>, Error> {
-    go_on_with_abandoned(cx, now).await?;
+pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Done<Vec<i64>>, Error> {
+    let mut report = Done::default();
+    go_on_with_abandoned(cx, now, &mut report.left).await?;
     let made_before = now.checked_sub(IN_THE_MAKING).unwrap_or(Timestamp::MIN);
     let found = cx
         .db
         .read(|tx| async move { backfill_completion::completable(tx, made_before).await }.scope_boxed())
         .await?;
-    let mut completed = Vec::new();
     for id in found {
         let done = cx
             .db
             .transact(|tx| async move { backfill_completion::complete(tx, id, now).await }.scope_boxed());
         match done.await {
-            Ok(true) => completed.push(id),
-            Ok(false) => {}
-            // The next time.
-            Err(error) if error.is_busy() => {}
-            Err(error) => return Err(error.into()),
+            Err(error) if !error.is_about_rows() => return so_far(report, error.into()),
+            done => {
+                let row = |reason| Left::row(format!("backfill {id}"), reason);
+                if or_left(done, cx.db.unreadable(), row, &mut report.left) == Some(true) {
+                    report.done.push(id);
+                }
+            }
         }
     }
-    Ok(completed)
+    Ok(report)
 }
 
 /// Takes backfills over that nobody makes any more. They are made beside the loop: there may be thousands of runs, and
 /// Python may have a say.
-async fn go_on_with_abandoned(cx: &Context, now: Timestamp) -> Result<(), Error> {
+async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>) -> Result<(), Error> {
     let before = abandoned_before(now);
     let found =
         cx.db.read(|tx| async move { backfill_making::abandoned(tx, before).await }.scope_boxed()).await?;
@@ -48,12 +51,16 @@ async fn go_on_with_abandoned(cx: &Context, now: Timestamp) -> Result<(), Error>
         let is_ours = cx.db.transact(|tx| {
             async move { backfill_making::take_over(tx, id, before, now).await }.scope_boxed()
         });
+        // Who has locked it makes it.
         match is_ours.await {
-            Ok(true) => {}
-            Ok(false) => continue,
-            // Who has locked it makes it.
-            Err(error) if error.is_busy() => continue,
-            Err(error) => return Err(error.into()),
+            Err(error) if !error.is_about_rows() => return Err(error.into()),
+            is_ours => {
+                let row =
+                    |reason| Left { dag_id: Some(dag_id.clone()), row: format!("backfill {id}"), reason };
+                if or_left(is_ours, cx.db.unreadable(), row, left) != Some(true) {
+                    continue;
+                }
+            }
         }
         let (service, making) = (cx.service.clone(), making(cx)?);
         tokio::spawn(async move {

@@ -2,6 +2,7 @@
 //!
 //! Locks: the rows in `connection_test_request`, without waiting for those that another scheduler has.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use ferroflow_db::connection_test::{self, PendingTest, StaleTest, TestCounts};
@@ -10,10 +11,11 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::executors::Executors;
+use super::left::{Done, Left, or_left, so_far};
 use crate::{Context, Error};
 
 /// How many silent ones are given up at a time; the others are by the next chore.
-const BATCH: u32 = 100;
+const BATCH: usize = 100;
 
 /// What became of tests that wait for an executor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub struct ConnectionTests {
     pub queued: Vec<PendingTest>,
     /// Those that no executor makes, and why; they have failed.
     pub refused: Vec<(Uuid, String)>,
+    /// Those that stay as they are.
+    pub left: Vec<Left>,
 }
 
 /// Picks the tests that go to executors, as many as `[connection_test] max_concurrency` leaves room for.
@@ -36,36 +40,64 @@ pub async fn connection_tests(
     let counts = cx.db.read(|tx| async move { connection_test::counts(tx).await }.scope_boxed()).await?;
     let active = u32::try_from(counts.active).unwrap_or(u32::MAX);
     let room = most.saturating_sub(active).min(u32::try_from(executors.free_slots()).unwrap_or(u32::MAX));
-    if counts.pending == 0 || room == 0 {
-        return Ok(ConnectionTests { counts, ..ConnectionTests::default() });
+    let mut report = ConnectionTests { counts, ..ConnectionTests::default() };
+    let mut passed = HashSet::new();
+    while counts.pending > 0 && report.queued.len() < room as usize {
+        let wanted = room as usize - report.queued.len();
+        let some = cx.db.transact_in_parts(|tx| {
+            let passed = &passed;
+            async move { pick(tx, executors, passed, wanted, now).await }.scope_boxed()
+        });
+        let (some, kept_back) = match some.await {
+            Ok(some) => some,
+            Err(error) => return so_far(report, error.into()),
+        };
+        for (id, reason) in &some.refused {
+            tracing::warn!(%id, reason, "a connection is not tried");
+        }
+        report.queued.extend(some.queued);
+        report.refused.extend(some.refused);
+        report.left.extend(some.left);
+        if kept_back.is_empty() {
+            break;
+        }
+        // Those behind them have their turn.
+        passed.extend(kept_back);
     }
-    let picked = cx.db.transact(|tx| pick(tx, executors, room, now).scope_boxed()).await?;
-    Ok(ConnectionTests { counts, ..picked })
+    Ok(report)
 }
 
+/// Picks as many as are wanted, and tells which it could not change.
 async fn pick(
     tx: &mut Tx,
     executors: &impl Executors,
-    room: u32,
+    passed: &HashSet<Uuid>,
+    wanted: usize,
     now: Timestamp,
-) -> Result<ConnectionTests, DbError> {
-    let mut report = ConnectionTests::default();
-    for test in connection_test::lock_pending(tx, room).await? {
-        match why_not(&test, executors) {
-            None => {
-                if connection_test::queue(tx, test.id, now).await? {
-                    report.queued.push(test);
-                }
-            }
-            Some(reason) => {
-                if connection_test::fail(tx, test.id, "pending", &reason, now).await? {
-                    tracing::warn!(id = %test.id, reason, "a connection is not tried");
-                    report.refused.push((test.id, reason));
-                }
-            }
+) -> Result<(ConnectionTests, Vec<Uuid>), DbError> {
+    let (mut report, mut kept_back) = (ConnectionTests::default(), Vec::new());
+    let pending = connection_test::lock_pending(tx, limit(passed, wanted)).await?;
+    for test in pending.into_iter().filter(|test| !passed.contains(&test.id)).take(wanted) {
+        let why_not = why_not(&test, executors);
+        tx.begin_part().await?;
+        let changed = match &why_not {
+            None => connection_test::queue(tx, test.id, now).await,
+            Some(reason) => connection_test::fail(tx, test.id, "pending", reason, now).await,
+        };
+        let changed = tx.end_part(changed).await?;
+        let row = |reason| Left::row(format!("connection test {}", test.id), reason);
+        match (or_left(changed, tx.unreadable(), row, &mut report.left), why_not) {
+            (Some(true), None) => report.queued.push(test),
+            (Some(true), Some(reason)) => report.refused.push((test.id, reason)),
+            (Some(false), _) => {}
+            (None, _) => kept_back.push(test.id),
         }
     }
-    Ok(report)
+    Ok((report, kept_back))
+}
+
+fn limit(passed: &HashSet<Uuid>, wanted: usize) -> u32 {
+    u32::try_from(passed.len() + wanted).unwrap_or(u32::MAX)
 }
 
 fn why_not(test: &PendingTest, executors: &impl Executors) -> Option<String> {
@@ -82,32 +114,57 @@ fn why_not(test: &PendingTest, executors: &impl Executors) -> Option<String> {
 }
 
 /// Gives up tests of which nothing was heard for longer than they may take. Returns them.
-pub async fn stale_connection_tests(cx: &Context, now: Timestamp) -> Result<Vec<StaleTest>, Error> {
+pub async fn stale_connection_tests(cx: &Context, now: Timestamp) -> Result<Done<Vec<StaleTest>>, Error> {
     let patience = patience(cx.settings.connection_test.timeout);
-    let before = super::ago(now, patience);
-    Ok(cx.db.transact(|tx| reap(tx, before, patience, now).scope_boxed()).await?)
+    let (mut report, mut passed) = (Done::<Vec<StaleTest>>::default(), HashSet::new());
+    loop {
+        let some = cx.db.transact_in_parts(|tx| {
+            let passed = &passed;
+            async move { reap(tx, passed, patience, now).await }.scope_boxed()
+        });
+        let (some, kept_back) = match some.await {
+            Ok(some) => some,
+            Err(error) => return so_far(report, error.into()),
+        };
+        for StaleTest { id, connection_id, state } in &some.done {
+            tracing::warn!(%id, connection = connection_id, state, "a test of a connection is given up");
+        }
+        report.done.extend(some.done);
+        report.left.extend(some.left);
+        if kept_back.is_empty() {
+            return Ok(report);
+        }
+        passed.extend(kept_back);
+    }
 }
 
+/// Gives some up, and tells which it could not change.
 async fn reap(
     tx: &mut Tx,
-    before: Timestamp,
+    passed: &HashSet<Uuid>,
     patience: Duration,
     now: Timestamp,
-) -> Result<Vec<StaleTest>, DbError> {
-    let mut given_up = Vec::new();
-    for test in connection_test::lock_stale(tx, before, BATCH).await? {
+) -> Result<(Done<Vec<StaleTest>>, Vec<Uuid>), DbError> {
+    let (mut given_up, mut kept_back) = (Done::<Vec<StaleTest>>::default(), Vec::new());
+    let stale = connection_test::lock_stale(tx, super::ago(now, patience), limit(passed, BATCH)).await?;
+    for test in stale.into_iter().filter(|test| !passed.contains(&test.id)).take(BATCH) {
         let what = match test.state.as_str() {
             "pending" => "no executor took it",
             "queued" => "its executor did not start it",
             _ => "it did not end",
         };
         let reason = format!("The connection was not tried: {what} within {} seconds.", patience.as_secs());
-        if connection_test::fail(tx, test.id, &test.state, &reason, now).await? {
-            tracing::warn!(id = %test.id, connection = test.connection_id, reason, "a test is given up");
-            given_up.push(test);
+        tx.begin_part().await?;
+        let failed = connection_test::fail(tx, test.id, &test.state, &reason, now).await;
+        let failed = tx.end_part(failed).await?;
+        let row = |reason| Left::row(format!("connection test {}", test.id), reason);
+        match or_left(failed, tx.unreadable(), row, &mut given_up.left) {
+            Some(true) => given_up.done.push(test),
+            Some(false) => {}
+            None => kept_back.push(test.id),
         }
     }
-    Ok(given_up)
+    Ok((given_up, kept_back))
 }
 
 /// As long as a test may take, and half as long again, but no less than half a minute more.

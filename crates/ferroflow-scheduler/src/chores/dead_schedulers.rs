@@ -7,6 +7,7 @@ use ferroflow_db::scheduler_job::{self, SilentScheduler};
 use ferroflow_db::{ScopedFutureExt as _, Tx};
 use jiff::Timestamp;
 
+use super::left::{Left, or_left};
 use crate::{Context, Error};
 
 /// What was found.
@@ -17,6 +18,8 @@ pub struct DeadSchedulers {
     pub given_up: Vec<SilentScheduler>,
     /// The jobs of those that were heard of lately and do not run any more.
     pub ended: Vec<i64>,
+    /// Those that are not given up although they are silent.
+    pub left: Vec<Left>,
 }
 
 /// Gives up schedulers that are silent, and tells which have ended.
@@ -26,7 +29,8 @@ pub async fn dead_schedulers(cx: &Context, now: Timestamp) -> Result<DeadSchedul
     // Those that were given up a while ago have been looked after.
     let lately = super::ago(now, threshold.saturating_mul(4));
     let found =
-        cx.db.transact(|tx| give_up_silent(tx, cx.job_id, (before, lately), now).scope_boxed()).await?;
+        cx.db.transact_in_parts(|tx| give_up_silent(tx, cx.job_id, (before, lately), now).scope_boxed());
+    let found = found.await?;
     for gone in &found.given_up {
         let (hostname, last) = (gone.hostname.as_deref().unwrap_or("?"), gone.latest_heartbeat);
         tracing::warn!(job = gone.id, hostname, ?last, "a scheduler is silent and is given up");
@@ -40,14 +44,19 @@ async fn give_up_silent(
     (before, lately): (Timestamp, Timestamp),
     now: Timestamp,
 ) -> Result<DeadSchedulers, ferroflow_db::Error> {
-    let mut given_up = Vec::new();
-    for silent in scheduler_job::silent(tx, before, now).await? {
-        // Whoever can tell lives.
-        if silent.id != own && scheduler_job::give_up(tx, silent.id, before, now).await? {
+    let (mut given_up, mut left) = (Vec::new(), Vec::new());
+    let silent = scheduler_job::silent(tx, before, now).await?;
+    // Whoever can tell lives.
+    for silent in silent.into_iter().filter(|silent| silent.id != own) {
+        tx.begin_part().await?;
+        let is_given_up = scheduler_job::give_up(tx, silent.id, before, now).await;
+        let is_given_up = tx.end_part(is_given_up).await?;
+        let row = |reason| Left::row(format!("job {} of a scheduler", silent.id), reason);
+        if or_left(is_given_up, tx.unreadable(), row, &mut left) == Some(true) {
             given_up.push(silent);
         }
     }
     let mut ended = scheduler_job::ended(tx, lately).await?;
     ended.retain(|id| *id != own);
-    Ok(DeadSchedulers { given_up, ended })
+    Ok(DeadSchedulers { given_up, ended, left })
 }

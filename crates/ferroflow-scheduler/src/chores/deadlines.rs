@@ -11,11 +11,13 @@ use ferroflow_db::{Error as DbError, Json, Page, ScopedFutureExt as _, Tx, dag, 
 use ferroflow_execution::BesideRun;
 use ferroflow_model::sdk_json;
 use ferroflow_model::state::CallbackState;
+use ferroflow_telemetry::chain;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::deadline_context::{context, with_context};
+use super::left::{Left, or_left, so_far};
 use crate::error::or_reason;
 use crate::{Context, Error};
 
@@ -34,6 +36,8 @@ pub struct Deadlines {
     pub refused: Vec<(Uuid, String)>,
     /// Whether a callback waits for an executor now.
     pub has_executor_callbacks: bool,
+    /// Those that stay as they are.
+    pub left: Vec<Left>,
 }
 
 /// Hands over the callbacks of deadlines that have passed: to triggerers, or to executors.
@@ -41,8 +45,16 @@ pub async fn deadlines(cx: &Context, now: Timestamp) -> Result<Deadlines, Error>
     let mut report = Deadlines::default();
     let mut skipped = 0;
     loop {
-        let (some, next) = cx.db.transact(|tx| deal_with_some(tx, cx, skipped, now).scope_boxed()).await?;
+        let some = cx.db.transact_in_parts(|tx| deal_with_some(tx, cx, skipped, now).scope_boxed()).await;
+        let (some, next) = match some {
+            Ok(some) => some,
+            Err(error) => return so_far(report, error.into()),
+        };
+        for (deadline, reason) in &some.refused {
+            tracing::error!(%deadline, reason, "a missed deadline cannot be told");
+        }
         report.missed.extend(some.missed);
+        report.left.extend(some.left);
         report.refused.extend(some.refused);
         report.has_executor_callbacks |= some.has_executor_callbacks;
         let Some(next) = next else { return Ok(report) };
@@ -58,27 +70,68 @@ async fn deal_with_some(
 ) -> Result<(Deadlines, Option<i64>), DbError> {
     let mut report = Deadlines::default();
     let Page { found, next } = missed_deadline::lock(tx, now, skipped, BATCH).await?;
+    let mut kept_back = 0;
     for deadline in found {
-        if !missed_deadline::set_missed(tx, deadline.id, now).await? {
-            continue;
-        }
-        match deal_with(tx, cx, &deadline, now).await? {
-            Dealt::Told { run, to_executor } => {
+        match tell_or_fail(tx, cx, &deadline, now, &mut report.left).await? {
+            Some(Dealt::Told { run, to_executor }) => {
                 report.has_executor_callbacks |= to_executor;
                 report.missed.push((deadline.id, run.dag_id, run.run_id));
             }
-            Dealt::Untold(reason) => {
-                tracing::error!(deadline = %deadline.id, reason, "a missed deadline cannot be told");
-                report.refused.push((deadline.id, reason));
-            }
+            Some(Dealt::Untold(reason)) => report.refused.push((deadline.id, reason)),
+            Some(Dealt::Gone) => {}
+            None => kept_back += 1,
         }
     }
-    Ok((report, next))
+    Ok((report, next.map(|next| next + kept_back)))
 }
 
 enum Dealt {
-    Told { run: Box<DagRun>, to_executor: bool },
+    Told {
+        run: Box<DagRun>,
+        to_executor: bool,
+    },
     Untold(String),
+    /// Another scheduler was faster.
+    Gone,
+}
+
+/// Tells of one. If the database does not take what is to be told, its callback has failed; nothing is answered if it does
+/// not take that either.
+async fn tell_or_fail(
+    tx: &mut Tx,
+    cx: &Context,
+    deadline: &MissedDeadline,
+    now: Timestamp,
+    left: &mut Vec<Left>,
+) -> Result<Option<Dealt>, DbError> {
+    tx.begin_part().await?;
+    let dealt = deal_with(tx, cx, deadline, now).await;
+    let mut dealt = tx.end_part(dealt).await?;
+    if let Err(error) = &dealt
+        && !error.is_busy()
+    {
+        let reason = format!("the database does not take it: {}", chain(error));
+        tx.begin_part().await?;
+        let failed = give_up(tx, deadline, &reason, now).await;
+        dealt = tx.end_part(failed).await?;
+    }
+    let row = |reason| Left::row(format!("deadline {}", deadline.id), reason);
+    Ok(or_left(dealt, tx.unreadable(), row, left))
+}
+
+async fn give_up(
+    tx: &mut Tx,
+    deadline: &MissedDeadline,
+    reason: &str,
+    now: Timestamp,
+) -> Result<Dealt, DbError> {
+    if !missed_deadline::set_missed(tx, deadline.id, now).await? {
+        return Ok(Dealt::Gone);
+    }
+    match callback::find(tx, deadline.callback_id).await? {
+        Some(callback) => fail(tx, &callback, reason).await,
+        None => Ok(Dealt::Untold(reason.to_owned())),
+    }
 }
 
 async fn deal_with(
@@ -87,6 +140,9 @@ async fn deal_with(
     deadline: &MissedDeadline,
     now: Timestamp,
 ) -> Result<Dealt, DbError> {
+    if !missed_deadline::set_missed(tx, deadline.id, now).await? {
+        return Ok(Dealt::Gone);
+    }
     let callback = match or_reason(callback::find(tx, deadline.callback_id).await)? {
         Ok(Some(callback)) => callback,
         Ok(None) => return Ok(Dealt::Untold("its callback is gone".to_owned())),

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::left::{Done, Left, or_left, so_far};
 use crate::{Context, Error};
 
 /// How many are dealt with in one transaction.
@@ -20,26 +21,39 @@ const BATCH: u32 = 500;
 pub(super) const FAIL: &str = "__fail__";
 
 /// Lets those go on, to fail, that waited for their trigger for too long. Returns which: they are scheduled now.
-pub async fn deferred(cx: &Context, now: Timestamp) -> Result<Vec<TaskInstanceKey>, Error> {
-    let mut timed_out = Vec::new();
+pub async fn deferred(cx: &Context, now: Timestamp) -> Result<Done<Vec<TaskInstanceKey>>, Error> {
+    let mut report = Done::default();
     let mut after = Uuid::nil();
     loop {
-        let Page { found, next } = cx.db.transact(|tx| time_out(tx, after, now).scope_boxed()).await?;
-        timed_out.extend(found);
-        let Some(next) = next else { return Ok(timed_out) };
+        let some = cx.db.transact_in_parts(|tx| time_out(tx, after, now).scope_boxed()).await;
+        let (some, next) = match some {
+            Ok(some) => some,
+            Err(error) => return so_far(report, error.into()),
+        };
+        report.done.extend(some.done);
+        report.left.extend(some.left);
+        let Some(next) = next else { return Ok(report) };
         after = next;
     }
 }
 
-async fn time_out(tx: &mut Tx, after: Uuid, now: Timestamp) -> Result<Page<TaskInstanceKey, Uuid>, DbError> {
+type TimedOut = (Done<Vec<TaskInstanceKey>>, Option<Uuid>);
+
+async fn time_out(tx: &mut Tx, after: Uuid, now: Timestamp) -> Result<TimedOut, DbError> {
+    let mut report = Done::<Vec<TaskInstanceKey>>::default();
     let Page { found, next } = overdue::lock_waiting(tx, TaskState::Deferred, now, after, BATCH).await?;
-    if found.is_empty() {
-        return Ok(Page { found: Vec::new(), next });
-    }
-    let ids: Vec<Uuid> = found.iter().map(|one| one.id).collect();
     // Airflow's task runner looks for this word.
     let kwargs = Json::from(json!({"error": "Trigger timeout"}));
-    let continuation = Continuation { method: FAIL, kwargs: &kwargs };
-    overdue::go_on(tx, &ids, TaskState::Deferred, continuation, now).await?;
-    Ok(Page { found: found.into_iter().map(|one| one.key).collect(), next })
+    for some in found.chunks(tx.rows_in_a_part(found.len())) {
+        let ids: Vec<Uuid> = some.iter().map(|one| one.id).collect();
+        let continuation = Continuation { method: FAIL, kwargs: &kwargs };
+        tx.begin_part().await?;
+        let gone_on = overdue::go_on(tx, &ids, TaskState::Deferred, continuation, now).await;
+        let gone_on = tx.end_part(gone_on).await?;
+        let row = |reason| Left::instance(&some[0].key, reason);
+        if or_left(gone_on, tx.unreadable(), row, &mut report.left).is_some() {
+            report.done.extend(some.iter().map(|one| one.key.clone()));
+        }
+    }
+    Ok((report, next))
 }

@@ -3,6 +3,8 @@
 //! Locks: the rows in `callback`, without waiting for those that another scheduler has, so that no two of ours dispatch
 //! one. (Official schedulers do not lock them. A row that one of them dispatches meanwhile has left its state.)
 
+use std::collections::HashSet;
+
 use ferroflow_db::callback::Callback;
 use ferroflow_db::due_callback::{self, Holder, Move};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, missed_deadline};
@@ -14,6 +16,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::executors::Executors;
+use super::left::{Left, or_left, so_far};
 use super::lost_callbacks::lost_callbacks;
 use crate::error::or_reason;
 use crate::{Context, Error};
@@ -39,6 +42,8 @@ pub struct ExecutorCallbacks {
     pub refused: Vec<(Uuid, String)>,
     /// Those that were taken back from executors that are gone.
     pub taken_back: Vec<Uuid>,
+    /// Those that stay as they are.
+    pub left: Vec<Left>,
 }
 
 /// Picks the callbacks that go to executors, as many as these have room for.
@@ -47,43 +52,78 @@ pub async fn executor_callbacks(
     now: Timestamp,
     executors: &impl Executors,
 ) -> Result<ExecutorCallbacks, Error> {
-    let taken_back = lost_callbacks(cx, executors, now).await?;
-    let room = u32::try_from(executors.free_slots().min(BATCH)).unwrap_or_default();
-    if room == 0 {
-        return Ok(ExecutorCallbacks { taken_back, ..ExecutorCallbacks::default() });
+    let lost = lost_callbacks(cx, executors, now).await?;
+    let mut report =
+        ExecutorCallbacks { taken_back: lost.done, left: lost.left, ..ExecutorCallbacks::default() };
+    let room = executors.free_slots().min(BATCH);
+    let mut passed = HashSet::new();
+    while report.queued.len() < room {
+        let wanted = room - report.queued.len();
+        let some = cx.db.transact_in_parts(|tx| {
+            let (passed, job_id) = (&passed, cx.job_id);
+            async move { pick(tx, executors, passed, wanted, job_id).await }.scope_boxed()
+        });
+        let (some, kept_back) = match some.await {
+            Ok(some) => some,
+            Err(error) => return so_far(report, error.into()),
+        };
+        for (id, reason) in &some.refused {
+            tracing::error!(%id, reason, "a callback is not run");
+        }
+        report.queued.extend(some.queued);
+        report.refused.extend(some.refused);
+        report.left.extend(some.left);
+        if kept_back.is_empty() {
+            break;
+        }
+        // Those behind them have their turn.
+        passed.extend(kept_back);
     }
-    let picked = cx.db.transact(|tx| pick(tx, executors, room, cx.job_id).scope_boxed()).await?;
-    Ok(ExecutorCallbacks { taken_back, ..picked })
+    Ok(report)
 }
 
+/// Picks as many as are wanted, and tells which it could not change.
 async fn pick(
     tx: &mut Tx,
     executors: &impl Executors,
-    room: u32,
+    passed: &HashSet<Uuid>,
+    wanted: usize,
     job_id: i64,
-) -> Result<ExecutorCallbacks, DbError> {
-    let mut report = ExecutorCallbacks::default();
-    let holder = Holder { job_id, process: None }.to_string();
-    for callback in due_callback::lock_pending(tx, room).await? {
-        let routed = or_reason(route(tx, &callback, executors, job_id).await)?.flatten();
-        let (to, output, route) = match routed {
-            Ok(route) => (CallbackState::Queued, Some(holder.clone()), Ok(route)),
-            Err(reason) => (CallbackState::Failed, Some(reason.clone()), Err(reason)),
-        };
-        // No trigger calls it, whatever its row says.
-        let moved = Move { state: to, data: callback.data.clone(), trigger_id: None, output };
-        if !due_callback::move_on(tx, callback.id, callback.state, &moved).await? {
-            continue;
-        }
-        match route {
-            Ok(routed) => report.queued.push(routed),
-            Err(reason) => {
-                tracing::error!(id = %callback.id, reason, "a callback is not run");
-                report.refused.push((callback.id, reason));
-            }
+) -> Result<(ExecutorCallbacks, Vec<Uuid>), DbError> {
+    let (mut report, mut kept_back) = (ExecutorCallbacks::default(), Vec::new());
+    let limit = u32::try_from(passed.len() + wanted).unwrap_or(u32::MAX);
+    let pending = due_callback::lock_pending(tx, limit).await?;
+    for callback in pending.iter().filter(|callback| !passed.contains(&callback.id)).take(wanted) {
+        tx.begin_part().await?;
+        let picked = pick_one(tx, callback, executors, job_id).await;
+        let picked = tx.end_part(picked).await?;
+        let row = |reason| Left::row(format!("callback {}", callback.id), reason);
+        match or_left(picked, tx.unreadable(), row, &mut report.left) {
+            Some(Some(Ok(queued))) => report.queued.push(queued),
+            Some(Some(Err(reason))) => report.refused.push((callback.id, reason)),
+            Some(None) => {}
+            None => kept_back.push(callback.id),
         }
     }
-    Ok(report)
+    Ok((report, kept_back))
+}
+
+/// Moves one on, if nobody else has: to an executor, or to its end, with the reason.
+async fn pick_one(
+    tx: &mut Tx,
+    callback: &Callback,
+    executors: &impl Executors,
+    job_id: i64,
+) -> Result<Option<Result<ExecutorCallback, String>>, DbError> {
+    let routed = or_reason(route(tx, callback, executors, job_id).await)?.flatten();
+    let (state, output) = match &routed {
+        Ok(_) => (CallbackState::Queued, Holder { job_id, process: None }.to_string()),
+        Err(reason) => (CallbackState::Failed, reason.clone()),
+    };
+    // No trigger calls it, whatever its row says.
+    let moved = Move { state, data: callback.data.clone(), trigger_id: None, output: Some(output) };
+    let is_moved = due_callback::move_on(tx, callback.id, callback.state, &moved).await?;
+    Ok(is_moved.then_some(routed))
 }
 
 /// Which executor runs a callback, and what that is told; or why none can.

@@ -12,6 +12,7 @@ use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
+use super::left::so_far;
 use crate::{Context, Error};
 
 /// How many are dealt with at a time; the others are by the next chore.
@@ -47,7 +48,10 @@ pub async fn heartbeats(
         let read = cx.db.read(|tx| {
             async move { overdue::silent(tx, before, cx.job_id, after, BATCH).await }.scope_boxed()
         });
-        let Page { found, next } = read.await?;
+        let Page { found, next } = match read.await {
+            Ok(page) => page,
+            Err(error) => return so_far(report, error.into()),
+        };
         end(cx, now, found, &mut report).await;
         let Some(next) = next.filter(|_| report.ended.len() < BATCH as usize) else { return Ok(report) };
         after = next;

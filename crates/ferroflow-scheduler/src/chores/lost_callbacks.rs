@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::executors::Executors;
+use super::left::{Done, Left, or_left};
 use crate::{Context, Error};
 
 /// What is noted of a callback of ours that has ended without that this could be written.
@@ -25,17 +26,22 @@ pub(super) async fn lost_callbacks(
     cx: &Context,
     executors: &impl Executors,
     now: Timestamp,
-) -> Result<Vec<Uuid>, Error> {
+) -> Result<Done<Vec<Uuid>>, Error> {
     let lost = cx.db.read(|tx| find(tx, cx, executors, now).scope_boxed()).await?;
     for some in lost.chunks(BATCH) {
         cx.progress.gets_on();
         executors.end_callbacks(some).await;
     }
     if lost.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Done::default());
     }
     let (lost, own) = (&lost, cx.job_id);
-    Ok(cx.db.transact(|tx| take_back(tx, lost, own).scope_boxed()).await?)
+    let taken_back: Done<Vec<Uuid>> =
+        cx.db.transact_in_parts(|tx| take_back(tx, lost, own).scope_boxed()).await?;
+    for callback in lost.iter().filter(|callback| taken_back.done.contains(&callback.id)) {
+        tracing::warn!(id = %callback.id, holder = %callback.holder, "a callback has lost its executor");
+    }
+    Ok(taken_back)
 }
 
 async fn find(
@@ -69,8 +75,8 @@ async fn find(
     Ok(lost)
 }
 
-async fn take_back(tx: &mut Tx, lost: &[CallbackInHand], own: i64) -> Result<Vec<Uuid>, DbError> {
-    let mut taken_back = Vec::new();
+async fn take_back(tx: &mut Tx, lost: &[CallbackInHand], own: i64) -> Result<Done<Vec<Uuid>>, DbError> {
+    let mut taken_back = Done::<Vec<Uuid>>::default();
     for callback in lost {
         // Ours was called for certain. Of another's nobody knows; to be told twice is better than never.
         let has_ended = callback.state == CallbackState::Running && callback.holder.job_id == own;
@@ -79,10 +85,12 @@ async fn take_back(tx: &mut Tx, lost: &[CallbackInHand], own: i64) -> Result<Vec
         } else {
             (CallbackState::Pending, None)
         };
-        if due_callback::pass_on(tx, callback, state, output).await? {
-            tracing::warn!(id = %callback.id, holder = %callback.holder, now = state.as_str(),
-                "a callback has lost its executor");
-            taken_back.push(callback.id);
+        tx.begin_part().await?;
+        let passed_on = due_callback::pass_on(tx, callback, state, output).await;
+        let passed_on = tx.end_part(passed_on).await?;
+        let row = |reason| Left::row(format!("callback {}", callback.id), reason);
+        if or_left(passed_on, tx.unreadable(), row, &mut taken_back.left) == Some(true) {
+            taken_back.done.push(callback.id);
         }
     }
     Ok(taken_back)

@@ -1,7 +1,8 @@
 //! What a scheduler does from time to time, beside its loop: it looks for what was lost, stuck or left behind.
 //!
 //! One file per chore: what is loaded, one decision of the model, one guarded transaction. Each file names its locks; any
-//! number of schedulers may do the same chore at once, and each thing is done once. Batches are bounded.
+//! number of schedulers may do the same chore at once, and each thing is done once. Batches are bounded, and each row of one
+//! is a part of its transaction: a row that the database refuses, or that somebody else has, is left and told of (`left.rs`).
 //!
 //! `schedule.rs` knows which are due. A chore that fails is told with its reason and tried again; it never ends the
 //! scheduler.
@@ -18,6 +19,7 @@ mod executor_callbacks;
 mod executors;
 mod gauges;
 mod heartbeats;
+mod left;
 mod lost_callbacks;
 mod orphans;
 mod paused;
@@ -44,6 +46,7 @@ pub use executor_callbacks::{ExecutorCallback, ExecutorCallbacks, executor_callb
 pub use executors::{Executors, LocalOnly};
 pub use gauges::{PoolSlots, pool_slots, running_runs, task_counts};
 pub use heartbeats::{Heartbeats, heartbeats};
+pub use left::{Done, Left};
 pub use orphans::{Orphans, orphans};
 pub use paused::paused_runs;
 pub use schedule::{Chore, Chores};
@@ -64,7 +67,7 @@ pub enum Report {
     /// [`stuck_tasks`]: the executor is to be told to let go of those tries.
     Stuck(StuckTasks),
     /// [`deferred`]: these are scheduled now.
-    Deferred(Vec<TaskInstanceKey>),
+    Deferred(Done<Vec<TaskInstanceKey>>),
     /// [`awaiting_input`]: these are scheduled now.
     AwaitingInput(AwaitingInput),
     /// [`paused_runs`]: these are to be examined.
@@ -72,9 +75,9 @@ pub enum Report {
     /// [`assets`].
     Assets(Assets),
     /// [`triggers`]: how many were removed.
-    Triggers(u64),
+    Triggers(Done<u64>),
     /// [`backfills`]: which are completed.
-    Backfills(Vec<i64>),
+    Backfills(Done<Vec<i64>>),
     /// [`deadlines`].
     Deadlines(Deadlines),
     /// [`executor_callbacks`]: these are to be handed over.
@@ -82,13 +85,33 @@ pub enum Report {
     /// [`connection_tests`]: these are to be handed over.
     ConnectionTests(ConnectionTests),
     /// [`stale_connection_tests`].
-    StaleConnectionTests(Vec<StaleTest>),
+    StaleConnectionTests(Done<Vec<StaleTest>>),
     /// [`pool_slots`].
     PoolSlots(Vec<PoolSlots>),
     /// [`task_counts`].
     TaskCounts(Vec<TaskCount>),
     /// [`running_runs`].
     RunningRuns(i64),
+}
+
+impl Report {
+    /// The rows that could not be dealt with, and are tried again.
+    pub(crate) fn left(&self) -> &[Left] {
+        match self {
+            Self::DeadSchedulers(found) => &found.left,
+            Self::Deferred(found) => &found.left,
+            Self::AwaitingInput(found) => &found.left,
+            Self::Assets(found) => &found.left,
+            Self::Triggers(found) => &found.left,
+            Self::Backfills(found) => &found.left,
+            Self::Deadlines(found) => &found.left,
+            Self::ExecutorCallbacks(found) => &found.left,
+            Self::ConnectionTests(found) => &found.left,
+            Self::StaleConnectionTests(found) => &found.left,
+            // These tell of task instances themselves, or only read.
+            _ => &[],
+        }
+    }
 }
 
 /// Does one chore.

@@ -71,9 +71,11 @@ async fn look_after(
     found: &[HandedOut],
     report: &mut Orphans,
 ) -> Result<(), Error> {
-    let claimed = cx.db.transact(|tx| claim(tx, cx.job_id, executors, found, now).scope_boxed()).await?;
+    let claimed =
+        cx.db.transact_in_parts(|tx| claim(tx, cx.job_id, executors, found, now).scope_boxed()).await?;
     report.reset.extend(claimed.reset);
     report.adopted.extend(claimed.adopted);
+    report.refused.extend(claimed.refused);
     // All of them are killed before any is waited for.
     let orphans: Vec<Orphan> = claimed.running.iter().map(orphan_of).collect();
     executors.end_tasks(&orphans).await;
@@ -139,6 +141,7 @@ struct Claimed {
     reset: Vec<TaskInstanceKey>,
     adopted: Vec<TaskInstanceKey>,
     running: Vec<HandedOut>,
+    refused: Vec<(TaskInstanceKey, String)>,
 }
 
 async fn claim(
@@ -156,23 +159,19 @@ async fn claim(
         }
         let has_begun = matches!(one.state, TaskState::Running | TaskState::Restarting);
         let is_taken = executors.has(one.executor.as_deref()).then_some(has_begun);
-        match orphan::adoption(is_taken) {
-            Adoption::Reset => {
-                let reset = reset(tx, &one, one.queued_by_job_id, now).await;
-                if tx.unreadable().or_note(reset)? == Some(true) {
-                    claimed.reset.push(one.key);
-                }
-            }
-            Adoption::Adopted => {
-                if !orphans::adopt(tx, &one, job_id, now).await? {
-                    continue;
-                }
-                if is_taken.is_none() {
-                    claimed.adopted.push(one.key);
-                } else {
-                    claimed.running.push(one);
-                }
-            }
+        let adoption = orphan::adoption(is_taken);
+        tx.begin_part().await?;
+        let done = match adoption {
+            Adoption::Reset => reset(tx, &one, one.queued_by_job_id, now).await,
+            Adoption::Adopted => orphans::adopt(tx, &one, job_id, now).await,
+        };
+        match (tx.end_part(done).await?, adoption) {
+            (Ok(true), Adoption::Reset) => claimed.reset.push(one.key),
+            (Ok(true), Adoption::Adopted) if is_taken.is_none() => claimed.adopted.push(one.key),
+            (Ok(true), Adoption::Adopted) => claimed.running.push(one),
+            (Ok(false), _) => {}
+            (Err(DbError::Column(bad)), _) => tx.unreadable().note(&bad),
+            (Err(error), _) => claimed.refused.push((one.key, error.to_string())),
         }
     }
     Ok(claimed)

@@ -249,7 +249,7 @@ mod tests {
     fn the_end_of_a_scheduler_hastens_the_look_for_orphans_once() {
         let mut chores = Chores::new(&settings(), START);
         let now = START + 5.seconds();
-        let found = Report::DeadSchedulers(DeadSchedulers { given_up: Vec::new(), ended: vec![7] });
+        let found = Report::DeadSchedulers(DeadSchedulers { ended: vec![7], ..DeadSchedulers::default() });
         chores.ended(Chore::DeadSchedulers, Some(&found), now);
         assert!(chores.due(now).contains(&Chore::Orphans));
         chores.ended(Chore::Orphans, None, now);

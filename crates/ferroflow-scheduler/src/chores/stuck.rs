@@ -12,11 +12,13 @@ use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx};
 use ferroflow_execution::task_instance::FailedStuck;
 use ferroflow_model::outcome::stuck::{Stuck, StuckRow, stuck};
 use ferroflow_model::state::TaskState;
+use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::signed;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::executors::Executors;
+use super::left::so_far;
 use crate::{Context, Error};
 
 /// How many are dealt with at a time; the others are by the next chore.
@@ -50,8 +52,13 @@ pub async fn stuck_tasks(
         let read = cx.db.read(|tx| {
             async move { overdue::stuck(tx, before, cx.job_id, after, BATCH).await }.scope_boxed()
         });
-        let Page { found, next } = read.await?;
-        deal_with(cx, now, executors, found, &mut report).await?;
+        let Page { found, next } = match read.await {
+            Ok(page) => page,
+            Err(error) => return so_far(report, error.into()),
+        };
+        if let Err(error) = deal_with(cx, now, executors, found, &mut report).await {
+            return so_far(report, error.into());
+        }
         let is_enough = report.taken_back.len() + report.failed.len() >= BATCH as usize;
         let Some(next) = next.filter(|_| !is_enough) else { return Ok(report) };
         after = next;
@@ -64,13 +71,26 @@ async fn deal_with(
     executors: &impl Executors,
     found: Vec<overdue::Stuck>,
     report: &mut StuckTasks,
-) -> Result<(), Error> {
+) -> Result<(), DbError> {
     let before = super::ago(now, cx.settings.scheduler.task_queued_timeout);
     for one in found {
         let can_be_revoked = executors.can_take_back(one.executor.as_deref());
         let verdict =
             cx.db.transact(|tx| take_back(tx, cx, &one, can_be_revoked, before, now).scope_boxed()).await;
-        match cx.db.unreadable().or_note(verdict)?.flatten() {
+        let verdict = match verdict {
+            Ok(verdict) => verdict,
+            Err(error) if !error.is_about_rows() => return Err(error),
+            Err(error) if error.is_busy() => continue,
+            Err(DbError::Column(bad)) => {
+                cx.db.unreadable().note(&bad);
+                continue;
+            }
+            Err(error) => {
+                report.refused.push((one.key, chain(&error)));
+                continue;
+            }
+        };
+        match verdict {
             Some(Stuck::TakeBack) => report.taken_back.push((one.id, one.key)),
             Some(Stuck::Fail) => fail(cx, &one, before, now, report).await,
             Some(Stuck::CannotBeRevoked) => {

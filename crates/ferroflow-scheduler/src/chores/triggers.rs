@@ -5,20 +5,26 @@
 use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::unreferenced_trigger::sweep;
 
+use super::left::{Done, Left, or_left};
 use crate::{Context, Error};
 
 /// How many are looked at in one transaction.
 const BATCH: u32 = 500;
 
 /// Removes triggers that nothing waits for. Returns how many.
-pub async fn triggers(cx: &Context) -> Result<u64, Error> {
-    let (mut removed, mut after) = (0, 0);
+pub async fn triggers(cx: &Context) -> Result<Done<u64>, Error> {
+    let (mut report, mut after) = (Done::default(), 0);
     loop {
-        let swept = cx.db.transact(|tx| async move { sweep(tx, after, BATCH).await }.scope_boxed()).await?;
-        removed += swept.removed;
+        let swept =
+            cx.db.transact_in_parts(|tx| async move { sweep(tx, after, BATCH).await }.scope_boxed()).await?;
+        report.done += swept.removed;
+        for (id, error) in swept.left {
+            let row = |reason| Left::row(format!("trigger {id}"), reason);
+            or_left(Err::<(), _>(error), cx.db.unreadable(), row, &mut report.left);
+        }
         match swept.last {
             Some(last) => after = last,
-            None => return Ok(removed),
+            None => return Ok(report),
         }
     }
 }

@@ -4,7 +4,9 @@
 
 mod beside_airflow;
 mod cases;
+mod locked;
 mod lost_callbacks;
+mod refused;
 mod rows;
 mod together;
 mod unreadable;
