@@ -16,6 +16,7 @@ use ferroflow_model::state::JobState;
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
 use ferroflow_python::{ForkServer, ForkServerOptions};
+use ferroflow_scheduler::chores::Unsettled;
 use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
 use ferroflow_scheduler::run::{Driver, ExecutorNames, Pace};
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
@@ -54,6 +55,7 @@ impl Executor for RunsNothing {
 }
 
 /// What chores ask of it.
+#[derive(Clone)]
 struct Nothing;
 
 impl chores::Executors for Nothing {
@@ -61,7 +63,7 @@ impl chores::Executors for Nothing {
         true
     }
 
-    async fn adopt(&self, _orphan: &Orphan, _patience: Duration) -> Result<Adopted, Refusal> {
+    async fn adopt(&self, _orphan: &Orphan) -> Result<Adopted, Refusal> {
         Ok(Adopted::Elsewhere)
     }
 
@@ -183,6 +185,7 @@ fn context(
         },
         timetables: Some(timetables),
         definitions: Definitions::new(trusted),
+        unsettled: Unsettled::default(),
         progress: Progress::default(),
     })
 }

@@ -57,16 +57,19 @@ pub struct HolderProcess {
     pub pid: i32,
     /// Its host.
     pub hostname: String,
-    /// When it had that number.
-    pub seen: Timestamp,
+    /// When it had that number. Rows of an older ferroflow do not tell.
+    pub seen: Option<Timestamp>,
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ferroflow: with the executor of job {}", self.job_id)?;
         match &self.process {
-            Some(HolderProcess { pid, hostname, seen }) => {
+            Some(HolderProcess { pid, hostname, seen: Some(seen) }) => {
                 write!(f, ", as process {pid} on {hostname} since {seen}")
+            }
+            Some(HolderProcess { pid, hostname, seen: None }) => {
+                write!(f, ", as process {pid} on {hostname}")
             }
             None => Ok(()),
         }
@@ -88,8 +91,10 @@ impl Holder {
 impl HolderProcess {
     fn read(text: &str) -> Option<Self> {
         let (pid, place) = text.split_once(" on ")?;
-        let (hostname, seen) = place.rsplit_once(" since ")?;
-        Some(Self { pid: pid.parse().ok()?, hostname: hostname.to_owned(), seen: seen.parse().ok()? })
+        let since =
+            place.rsplit_once(" since ").and_then(|(hostname, seen)| Some((hostname, seen.parse().ok()?)));
+        let (hostname, seen) = since.map_or((place, None), |(hostname, seen)| (hostname, Some(seen)));
+        Some(Self { pid: pid.parse().ok()?, hostname: hostname.to_owned(), seen })
     }
 }
 
@@ -138,9 +143,17 @@ mod tests {
     #[test]
     fn a_holder_is_read_as_it_is_written() {
         let seen = Timestamp::from_microsecond(1_767_225_600_000_001).unwrap();
-        let process = HolderProcess { pid: 123, hostname: "a host on the moon since 1969".to_owned(), seen };
-        let begun = Holder { job_id: 7, process: Some(process) };
-        for holder in [Holder { job_id: 7, process: None }, begun] {
+        let begun = |hostname: &str, seen| {
+            let process = HolderProcess { pid: 123, hostname: hostname.to_owned(), seen };
+            Holder { job_id: 7, process: Some(process) }
+        };
+        let moon = "a host on the moon since 1969";
+        for holder in [
+            Holder { job_id: 7, process: None },
+            begun(moon, Some(seen)),
+            // As an older ferroflow wrote it.
+            begun("host", None),
+        ] {
             assert_eq!(Holder::read(&holder.to_string()), Some(holder));
         }
         for other in ["Execution failed", "ferroflow: with the executor of job x", ""] {

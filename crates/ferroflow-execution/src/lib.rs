@@ -55,7 +55,7 @@ pub use dags::DagResponse;
 pub use host::Host;
 pub use masker::{MaskRules, Masker};
 pub use parsing::ParsingRequests;
-pub use patience::Patience;
+pub use patience::{LOCK_PATIENCE, Patience};
 pub use refusal::{Asker, Refusal};
 pub use run_response::{BesideRun, api_time, run_response};
 pub use sdk::{NoSdkVersion, SdkVersion};

@@ -8,6 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Answer, Refusal};
 
+/// For how long a step of a scheduler, or whoever supervises a task or answers it, waits in the database until others let
+/// go of a row. Whatever needs that row is tried again later, and has no connection until then.
+pub const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
@@ -37,9 +41,13 @@ impl<'a> Patience<'a> {
     }
 
     /// Whether to ask again, after a while, what was refused: for as long as `limit`, and only if the database may do it
-    /// soon.
+    /// soon. While others have locked a row it is asked for as long as that takes: they come to an end, and a statement
+    /// that waited for them would wait as long.
     pub async fn again(&mut self, refusal: &Refusal, limit: Duration) -> bool {
-        if !refusal.is_transient() || self.since.elapsed() >= limit {
+        if refusal.is_busy() {
+            self.since = Stopwatch::start();
+        }
+        if !refusal.is_transient() || (!refusal.is_busy() && self.since.elapsed() >= limit) {
             return false;
         }
         self.tell(refusal);
@@ -96,6 +104,8 @@ impl<'a> Patience<'a> {
             self.told = Some(Stopwatch::start());
             if let Some(bad) = refusal.bad_row() {
                 tracing::error!("{} waits until a row is mended: {bad}", self.what);
+            } else if refusal.is_busy() {
+                tracing::warn!("{} waits for a row that others have locked: {}", self.what, chain(refusal));
             } else {
                 tracing::warn!("{} waits for the database: {}", self.what, chain(refusal));
             }

@@ -126,6 +126,11 @@ impl Refusal {
         matches!(self, Self::Database(error) if error.is_transient()) || self.is_outcome_unknown()
     }
 
+    /// Whether others have locked a row that it needs.
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::Database(error) if error.is_busy())
+    }
+
     /// Whether trying again may help one day: what is wrong is wrong with the database, not with what it is told.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Database(error) if error.may_pass())

@@ -4,11 +4,13 @@
 //! somebody has cleared or marked one of them, so that this takes a second to be noticed, not a heartbeat.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ferroflow_execution::Refusal;
+use ferroflow_execution::task_instance::Heard;
 use ferroflow_model::supervision::EndOrder;
 use ferroflow_python::Remains;
 use ferroflow_telemetry::chain;
@@ -21,7 +23,7 @@ use crate::supervise::Supervision;
 /// How soon it is noticed that a task is not wanted any more.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long the database may take for an answer: while it is waited for, nothing else is noticed.
+/// How long the database may take for an answer before that is told: while it is waited for, nothing else is noticed.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// The task instances that an executor runs. A try that was put off may be here twice: once for the process that is
@@ -218,29 +220,47 @@ pub(crate) async fn look_after(supervision: &Supervision, running: &Running) {
     let settings = &supervision.settings;
     let limit = settings.scheduler.task_instance_heartbeat_timeout;
     let mut since = Stopwatch::start();
+    let mut is_any_locked = false;
     loop {
         tokio::time::sleep(LOOK).await;
-        let is_beat = since.elapsed() >= settings.workers.min_heartbeat_interval;
+        // As soon as somebody lets go of a row it tells that its task lives: others may look at it, too.
+        let is_beat = is_any_locked || since.elapsed() >= settings.workers.min_heartbeat_interval;
         let beating = running.beating(is_beat);
         if beating.is_empty() {
+            is_any_locked = false;
             continue;
         }
-        match tokio::time::timeout(ANSWER, ask(supervision, &beating, is_beat)).await {
-            Ok(Ok(refused)) => {
+        match answer(ask(supervision, &beating, is_beat), running, limit).await {
+            Ok(heard) => {
                 if is_beat {
                     since = Stopwatch::start();
+                    is_any_locked = !heard.locked.is_empty();
                     running.heard(&beating);
                 }
-                for (id, refusal) in refused {
-                    tracing::debug!(%id, "a task is not to run any more: {}", chain(&refusal));
-                    let tickets = beating.iter().filter(|(_, beating, _)| *beating == id);
-                    tickets.for_each(|(ticket, ..)| running.turn_away_stay(*ticket));
-                }
+                turn_away_refused(running, &beating, &heard.refused);
             }
-            Ok(Err(refusal)) => tracing::warn!("heartbeats of tasks fail: {}", chain(&refusal)),
-            Err(_) => tracing::warn!("heartbeats of tasks wait for the database"),
+            Err(refusal) => tracing::warn!("heartbeats of tasks fail: {}", chain(&refusal)),
         }
         running.give_up(limit);
+    }
+}
+
+/// Waits for the answer, however long the database takes: whoever left a statement alone would leave its connection and
+/// what that has locked, too. Who is not heard meanwhile is given up.
+async fn answer(
+    asking: impl Future<Output = Result<Heard, Refusal>>,
+    running: &Running,
+    limit: Duration,
+) -> Result<Heard, Refusal> {
+    let mut asking = pin!(asking);
+    loop {
+        tokio::select! {
+            answered = &mut asking => return answered,
+            () = tokio::time::sleep(ANSWER) => {
+                tracing::warn!("heartbeats of tasks wait for the database");
+                running.give_up(limit);
+            }
+        }
     }
 }
 
@@ -248,14 +268,22 @@ async fn ask(
     supervision: &Supervision,
     beating: &[(Ticket, Uuid, i32)],
     is_beat: bool,
-) -> Result<Vec<(Uuid, Refusal)>, Refusal> {
+) -> Result<Heard, Refusal> {
     let service = &supervision.service;
     if is_beat {
         let processes: Vec<(Uuid, i32)> = beating.iter().map(|(_, id, pid)| (*id, *pid)).collect();
         return service.heartbeats(&supervision.host.name, &processes).await;
     }
     let ids: Vec<Uuid> = beating.iter().map(|(_, id, _)| *id).collect();
-    service.no_longer_running(&ids).await
+    Ok(Heard { refused: service.no_longer_running(&ids).await?, locked: Vec::new() })
+}
+
+fn turn_away_refused(running: &Running, beating: &[(Ticket, Uuid, i32)], refused: &[(Uuid, Refusal)]) {
+    for (id, refusal) in refused {
+        tracing::debug!(%id, "a task is not to run any more: {}", chain(refusal));
+        let tickets = beating.iter().filter(|(_, beating, _)| beating == id);
+        tickets.for_each(|(ticket, ..)| running.turn_away_stay(*ticket));
+    }
 }
 
 #[cfg(test)]

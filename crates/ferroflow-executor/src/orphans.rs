@@ -54,8 +54,6 @@ pub enum Adopted {
     NotBegun,
     /// It runs on another host, whose executor has to say what became of it.
     Elsewhere,
-    /// Its row is another transaction's: it is accounted for as soon as that lets go of it.
-    Later,
 }
 
 impl Supervision {
@@ -78,7 +76,7 @@ impl Supervision {
             pid: process.pid,
             id,
             entry: Entry::Callback,
-            last_seen: process.seen,
+            last_seen: process.seen.unwrap_or(Timestamp::MIN),
         };
         end_all(here.map(of_callback), PATIENCE).await;
     }

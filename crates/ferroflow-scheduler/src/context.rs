@@ -1,7 +1,6 @@
 //! What every step of the scheduler is given.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ferroflow_config::Settings;
 use ferroflow_db::Db;
@@ -9,17 +8,15 @@ use ferroflow_execution::Service;
 use ferroflow_python::timetables::Timetables;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::chores::Unsettled;
 use crate::definitions::Definitions;
 use crate::questions::Answered;
 use crate::run::Driver;
 use crate::standing::Progress;
 
-/// For how long a scheduler waits until others let go of a row. Whatever needs that row is done later.
-pub const LOCK_PATIENCE: Duration = Duration::from_secs(1);
-
 /// What a step needs besides `now`: shared by all of them, and changed by none.
 pub struct Context {
-    /// The metadata database, with [`LOCK_PATIENCE`].
+    /// The metadata database, with [`LOCK_PATIENCE`](crate::LOCK_PATIENCE).
     pub db: Db,
     /// The configuration.
     pub settings: Arc<Settings>,
@@ -33,6 +30,8 @@ pub struct Context {
     pub timetables: Option<Arc<Timetables>>,
     /// The DAGs that were read.
     pub definitions: Definitions,
+    /// Orphans that the database does not take yet.
+    pub unsettled: Unsettled,
     /// That it gets on, for whoever watches the scheduler.
     pub progress: Progress,
 }

@@ -39,9 +39,10 @@ mod wants;
 pub mod why;
 mod workload;
 
-pub use context::{Context, LOCK_PATIENCE};
+pub use context::Context;
 pub use definitions::Definitions;
 pub use error::Error;
+pub use ferroflow_execution::LOCK_PATIENCE;
 pub use ferroflow_execution::create_run;
 pub use log_path::{LogPaths, TemplateError};
 pub use questions::{Answered, NoAnswer, Questions};

@@ -11,6 +11,7 @@ mod database;
 mod faulty;
 mod given;
 mod held;
+mod held_rows;
 mod program;
 pub mod replay;
 pub mod rows;
@@ -21,6 +22,7 @@ pub use database::{Server, TestDb, creation};
 pub use faulty::{Fault, Faulty};
 pub use given::given;
 pub use held::Held;
+pub use held_rows::HeldRows;
 pub use program::{Finished, Program, finish};
 pub use small_disk::SmallDisk;
 

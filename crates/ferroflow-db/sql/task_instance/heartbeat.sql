@@ -1,3 +1,3 @@
 UPDATE task_instance
 SET last_heartbeat_at = ?, updated_at = ?
-WHERE id IN ({in}) AND state = 'running' AND hostname = ? AND pid IN ({in})
+WHERE id IN ({in}) AND state = 'running'

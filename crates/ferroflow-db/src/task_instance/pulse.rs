@@ -1,5 +1,7 @@
 //! Heartbeats of many task instances at once.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -25,24 +27,31 @@ pub enum Pulse {
     Archived,
 }
 
-/// Notes that these instances, each with its process, run on a host. Returns how many of them did: others are left
-/// alone. A process of the list counts for every instance of it: whoever asks has them all, and knows which is whose.
+/// Notes that these instances, each with its process, run on a host. Returns those that do and that nobody else has
+/// locked: others are left alone, and no row is waited for. A process of the list counts for every instance of it:
+/// whoever asks has them all, and knows which is whose.
 pub async fn beat(
     tx: &mut Tx,
     hostname: &str,
     running: &[(Uuid, i32)],
     now: Timestamp,
-) -> Result<u64, Error> {
-    let mut heard = 0;
+) -> Result<HashSet<(Uuid, i32)>, Error> {
+    let mut heard = HashSet::with_capacity(running.len());
     for running in running.chunks(BATCH) {
         let binds = vec![
-            Bind::from(now),
-            Bind::from(now),
             running.iter().map(|(id, _)| *id).collect(),
             Bind::from(hostname),
             running.iter().map(|(_, pid)| *pid).collect(),
         ];
-        heard += tx.execute(sql!("task_instance/heartbeat"), binds).await?;
+        let rows = tx.fetch_all(sql!("task_instance/lock_beating"), binds).await?;
+        let locked: Vec<(Uuid, i32)> =
+            rows.iter().map(|row| Ok((row.get("id")?, row.get("pid")?))).collect::<Result<_, Error>>()?;
+        if locked.is_empty() {
+            continue;
+        }
+        let binds = vec![Bind::from(now), Bind::from(now), locked.iter().map(|(id, _)| *id).collect()];
+        tx.execute(sql!("task_instance/heartbeat"), binds).await?;
+        heard.extend(locked);
     }
     Ok(heard)
 }

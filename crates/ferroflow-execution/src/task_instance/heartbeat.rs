@@ -13,42 +13,47 @@ use super::attempt::not_found;
 use super::model::Heartbeat;
 use crate::{Refusal, Service};
 
-/// What there is under the ids of those that were not heard; nothing if all were.
-type Looked = Option<HashMap<Uuid, Pulse>>;
+/// What came of heartbeats.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// Those that should not live, and why.
+    pub refused: Vec<(Uuid, Refusal)>,
+    /// Those whose rows somebody else has locked: they live, and their rows do not say so yet.
+    pub locked: Vec<Uuid>,
+}
 
 impl Service {
     /// A task instance shows that it lives. It is refused if it should not: then its process is to be ended.
     pub async fn heartbeat(&self, id: Uuid, beat: &Heartbeat) -> Result<(), Refusal> {
-        let refused = self.heartbeats(&beat.hostname, &[(id, beat.pid)]).await?;
-        refused.into_iter().next().map_or(Ok(()), |(_, refusal)| Err(refusal))
+        let heard = self.heartbeats(&beat.hostname, &[(id, beat.pid)]).await?;
+        heard.refused.into_iter().next().map_or(Ok(()), |(_, refusal)| Err(refusal))
     }
 
-    /// The same for many on one host, each with its process. Returns those that should not live, and why.
-    pub async fn heartbeats(
-        &self,
-        hostname: &str,
-        running: &[(Uuid, i32)],
-    ) -> Result<Vec<(Uuid, Refusal)>, Refusal> {
+    /// The same for many on one host, each with its process. No row is waited for that somebody else has locked.
+    pub async fn heartbeats(&self, hostname: &str, running: &[(Uuid, i32)]) -> Result<Heard, Refusal> {
         if running.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Heard::default());
         }
         let now = clock::now();
         let looked = self.db.transact(|tx| {
             async move {
                 let heard = pulse::beat(tx, hostname, running, now).await?;
-                let all_heard = usize::try_from(heard) == Ok(running.len());
-                let looked: Result<Looked, Error> =
-                    if all_heard { Ok(None) } else { look(tx, running).await.map(Some) };
-                looked
+                let unheard: Vec<(Uuid, i32)> =
+                    running.iter().filter(|one| !heard.contains(one)).copied().collect();
+                let found = look(tx, &unheard).await?;
+                Ok((unheard, found))
             }
             .scope_boxed()
         });
-        let Some(found) = looked.await? else { return Ok(Vec::new()) };
-        let refused = running.iter().filter_map(|(id, pid)| {
-            let refusal = why_not(found.get(id), Some((hostname, *pid)))?;
-            Some((*id, refusal))
-        });
-        Ok(refused.collect())
+        let (unheard, found) = looked.await?;
+        let mut heard = Heard::default();
+        for (id, pid) in unheard {
+            match why_not(found.get(&id), Some((hostname, pid))) {
+                Some(refusal) => heard.refused.push((id, refusal)),
+                None => heard.locked.push(id),
+            }
+        }
+        Ok(heard)
     }
 
     /// Which of these task instances do not run any more, and why. Nothing is written.
@@ -66,6 +71,9 @@ impl Service {
 }
 
 async fn look(tx: &mut Tx, running: &[(Uuid, i32)]) -> Result<HashMap<Uuid, Pulse>, Error> {
+    if running.is_empty() {
+        return Ok(HashMap::new());
+    }
     let ids: Vec<Uuid> = running.iter().map(|(id, _)| *id).collect();
     Ok(pulse::look(tx, &ids).await?.into_iter().collect())
 }

@@ -17,6 +17,7 @@ mod waiting;
 
 pub use fields::SkippedTask;
 pub use given_up::FailedStuck;
+pub use heartbeat::Heard;
 pub use reports::{HeldSlot, Reports, Told, Undelivered};
 pub use state::StateSet;
 pub use waiting::answer_event;

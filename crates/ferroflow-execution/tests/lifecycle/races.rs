@@ -7,10 +7,10 @@ use ferroflow_db::testing::texts;
 use ferroflow_db::{ScopedFutureExt as _, task_instance};
 use ferroflow_execution::task_instance::StateSet;
 use ferroflow_execution::task_instance::model::{EnterRunning, StateUpdate};
-use ferroflow_execution::{Refusal, Service};
+use ferroflow_execution::{LOCK_PATIENCE, Patience, Refusal, Service};
 use ferroflow_model::outcome::{Ignored, Outcome};
 use ferroflow_model::state::TaskState;
-use ferroflow_testkit::Server;
+use ferroflow_testkit::{HeldRows, Server};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -92,6 +92,48 @@ async fn many_hearts_beat_at_once() {
             service.no_longer_running(&asked).await.unwrap().into_iter().map(|(id, _)| id).collect();
         assert_eq!(stopped, [ids[0], ids[1], missing]);
     }
+}
+
+#[tokio::test]
+async fn a_heart_beats_though_the_row_of_another_is_locked() {
+    for server in [Server::Postgres, Server::MariaDb] {
+        let instances = instances(TaskState::Running);
+        let database = seeded(server, &instances).await;
+        let service = service(&database).await;
+        let ids = ids(&instances);
+        let running: Vec<(Uuid, i32)> = ids.iter().map(|id| (*id, 7)).collect();
+        let held = HeldRows::of(&database, vec![ids[3]]).await;
+        let heard = service.heartbeats("host", &running).await.unwrap();
+        assert_eq!((heard.refused.len(), &*heard.locked), (0, &ids[3..4]), "it lives, too");
+        assert_eq!(unheard(&service).await, 1);
+        held.let_go().await;
+        assert_eq!(refused(&service, &running).await, []);
+        assert_eq!(unheard(&service).await, 0);
+    }
+}
+
+/// A row that is held is refused soon, and what is asked is done as soon as it is let go of, however long that takes.
+#[tokio::test]
+async fn who_ends_waits_for_its_own_row_alone() {
+    for server in [Server::Postgres, Server::MariaDb] {
+        let instances = instances(TaskState::Running);
+        let database = seeded(server, &instances).await;
+        let mut service = service(&database).await;
+        service.db = service.db.with_lock_patience(LOCK_PATIENCE);
+        let id = ids(&instances)[0];
+        let held = HeldRows::of(&database, vec![id]).await;
+        let refusal = service.set_state(id, &told("success")).await.unwrap_err();
+        assert!(refusal.is_busy() && refusal.is_for_now(), "{refusal:?}");
+        assert!(Patience::new("a test").again(&refusal, Duration::ZERO).await, "it is asked again");
+        held.let_go().await;
+        assert_eq!(service.set_state(id, &told("success")).await.map_err(detail), Ok(StateSet::Changed));
+    }
+}
+
+/// How many have never been heard of.
+async fn unheard(service: &Service) -> usize {
+    let question = "SELECT task_id AS answer FROM task_instance WHERE last_heartbeat_at IS NULL";
+    texts(&service.db, question).await.unwrap().len()
 }
 
 #[tokio::test]
@@ -206,8 +248,9 @@ fn detail(refusal: Refusal) -> Value {
 }
 
 async fn refused(service: &Service, running: &[(Uuid, i32)]) -> Vec<(Uuid, u16, Value)> {
-    let refused = service.heartbeats("host", running).await.unwrap();
-    let shown = refused.into_iter().map(|(id, refusal)| match refusal {
+    let heard = service.heartbeats("host", running).await.unwrap();
+    assert!(heard.locked.is_empty());
+    let shown = heard.refused.into_iter().map(|(id, refusal)| match refusal {
         Refusal::Api { status, detail } => (id, status, detail["reason"].clone()),
         other => panic!("{other}"),
     });

@@ -58,7 +58,7 @@ impl Supervision {
 
     /// Asks for leave to run it.
     async fn begin(&self, workload: &CallbackWorkload, pid: i32) -> Result<Option<CallbackInHand>, Refusal> {
-        let process = HolderProcess { pid, hostname: self.host.name.clone(), seen: clock::now() };
+        let process = HolderProcess { pid, hostname: self.host.name.clone(), seen: Some(clock::now()) };
         let mut patience = Patience::new("the start of a callback");
         loop {
             match self.service.callback_begins(workload.id, workload.job_id, process.clone()).await {

@@ -15,7 +15,8 @@ use ferroflow_config::Settings;
 use ferroflow_execution::task_instance::model::RunContext;
 use ferroflow_execution::task_instance::{HeldSlot, Reports, Undelivered};
 use ferroflow_execution::{
-    BadRunIdPattern, Host, MaskRules, Masker, NoSdkVersion, RunMaking, SdkVersion, Service, TaskRequests,
+    BadRunIdPattern, Host, LOCK_PATIENCE, MaskRules, Masker, NoSdkVersion, RunMaking, SdkVersion, Service,
+    TaskRequests,
 };
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{EndOrder, Ending};
@@ -65,7 +66,8 @@ pub enum CannotSupervise {
 }
 
 impl Supervision {
-    /// Supervisors whose tasks are answered by `service` and run in processes of `python`.
+    /// Supervisors whose tasks are answered by `service` and run in processes of `python`. None of them waits in the
+    /// database for a row that others have locked: there are more of them than connections.
     pub fn new(
         service: Service,
         python: ForkServer,
@@ -82,7 +84,11 @@ impl Supervision {
             templates: Templates::of(&settings),
             runs: RunMaking::new(&settings, host.user.clone(), Some(Arc::clone(&timetables)))?
                 .with_rules(Arc::new(rules)),
-            service: Service { timetables: Some(timetables), ..service },
+            service: Service {
+                db: service.db.with_lock_patience(LOCK_PATIENCE),
+                timetables: Some(timetables),
+                ..service
+            },
             python,
             settings,
             host,

@@ -1,31 +1,26 @@
 //! What the chores ask of this scheduler's executors. A simulation has answers of its own.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ferroflow_db::due_callback::CallbackInHand;
 use ferroflow_execution::Refusal;
 use ferroflow_executor::{Adopted, Errand, Errands, Orphan, Supervision};
-use ferroflow_telemetry::chain;
 use uuid::Uuid;
 
 use crate::executors::first_of;
 
 /// What the chores ask of this scheduler's executors. An executor is called by the name that a task asks for it by; the
 /// default one by none.
-pub trait Executors: Send + Sync {
+pub trait Executors: Clone + Send + Sync + 'static {
     /// Whether there is this executor.
     fn has(&self, executor: Option<&str>) -> bool;
     /// Ends the processes of task instances whose scheduler is gone, should they still run here.
     fn end_tasks(&self, _orphans: &[Orphan]) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
-    /// Accounts for a task instance whose scheduler is gone, and whose process was ended. Its row is waited for this long.
-    fn adopt(
-        &self,
-        orphan: &Orphan,
-        patience: Duration,
-    ) -> impl Future<Output = Result<Adopted, Refusal>> + Send;
+    /// Accounts for a task instance whose scheduler is gone, and whose process was ended. It may be asked again as long as
+    /// the database does not take it.
+    fn adopt(&self, orphan: &Orphan) -> impl Future<Output = Result<Adopted, Refusal>> + Send;
     /// Whether it can be told to let go of a task instance that has not started.
     fn can_take_back(&self, executor: Option<&str>) -> bool;
     /// Whether it runs callbacks.
@@ -55,6 +50,7 @@ pub trait Executors: Send + Sync {
 }
 
 /// The executors of this host, which are all there are.
+#[derive(Clone)]
 pub struct LocalOnly {
     /// Who supervises what they run.
     pub supervision: Arc<Supervision>,
@@ -79,23 +75,8 @@ impl Executors for LocalOnly {
         self.supervision.end_tasks(orphans).await;
     }
 
-    /// What waits for its row for longer goes on beside the loop.
-    async fn adopt(&self, orphan: &Orphan, patience: Duration) -> Result<Adopted, Refusal> {
-        let (supervision, orphan) = (Arc::clone(&self.supervision), orphan.clone());
-        let id = orphan.id;
-        let mut adopting = Box::pin(async move { supervision.adopt(&orphan).await });
-        if let Ok(adopted) = tokio::time::timeout(patience, &mut adopting).await {
-            return adopted;
-        }
-        tokio::spawn(async move {
-            match adopting.await {
-                Ok(_) => tracing::info!(%id, "an orphaned task instance is accounted for: its row is free"),
-                Err(refusal) => {
-                    tracing::error!(%id, "an orphaned task instance is not looked after: {}", chain(&refusal));
-                }
-            }
-        });
-        Ok(Adopted::Later)
+    async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
+        self.supervision.adopt(orphan).await
     }
 
     /// Its row is changed before it is told, and a task whose row is not queued does not start.

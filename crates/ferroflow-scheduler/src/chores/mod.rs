@@ -26,6 +26,7 @@ mod paused;
 mod schedule;
 mod stuck;
 mod triggers;
+mod unsettled;
 
 use std::time::Duration;
 
@@ -52,6 +53,7 @@ pub use paused::paused_runs;
 pub use schedule::{Chore, Chores};
 pub use stuck::{StuckTasks, stuck_tasks};
 pub use triggers::triggers;
+pub use unsettled::Unsettled;
 
 use crate::{Context, Error};
 

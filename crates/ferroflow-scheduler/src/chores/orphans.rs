@@ -3,35 +3,22 @@
 //! Locks: the rows in `task_instance`, without waiting for those that another scheduler has. What was running is put
 //! under the care of this scheduler before its executor is asked: should this one die meanwhile, it is an orphan again.
 
-use std::time::Duration;
-
 use ferroflow_db::task_instance::orphans::{self, HandedOut};
 use ferroflow_db::task_instance::{self, TaskInstanceKey};
-use ferroflow_db::{Db, Error as DbError, Page, ScopedFutureExt as _, Tx};
-use ferroflow_executor::{Adopted, Orphan};
+use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx};
+use ferroflow_executor::Orphan;
 use ferroflow_model::id;
 use ferroflow_model::outcome::orphan::{self, Adoption};
 use ferroflow_model::state::TaskState;
-use ferroflow_telemetry::clock;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::executors::Executors;
+use super::unsettled::{Desk, Settled, Waiting, orphan_of, refused, settle};
 use crate::{Context, Error};
 
 /// How many are looked after in one transaction.
 const BATCH: u32 = 100;
-
-/// So long after the database did not take it, an orphan is reset again.
-const RESET_PAUSE: Duration = Duration::from_secs(2);
-
-/// So long the loop waits for the row of an orphan; where one was locked, so long for each of the others.
-const ADOPTION: Duration = Duration::from_secs(1);
-const WHERE_ROWS_ARE_LOCKED: Duration = Duration::from_millis(50);
-
-/// What is told of an orphan whose row is another transaction's.
-const LOCKED: &str =
-    "another transaction has locked its row; what became of it is stored once that has ended";
 
 /// What became of orphans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +29,9 @@ pub struct Orphans {
     pub settled: Vec<TaskInstanceKey>,
     /// Those of executors that this scheduler does not have: it looks after them from now on.
     pub adopted: Vec<TaskInstanceKey>,
-    /// Those that could not be looked after, and why; they will be tried again.
+    /// Those that the database does not take yet: they are accounted for [beside the loop](super::Unsettled).
+    pub later: Vec<TaskInstanceKey>,
+    /// Those that could not be looked after, and why; their silence will be noticed.
     pub refused: Vec<(TaskInstanceKey, String)>,
 }
 
@@ -50,6 +39,7 @@ pub struct Orphans {
 pub async fn orphans(cx: &Context, now: Timestamp, executors: &impl Executors) -> Result<Orphans, Error> {
     let mut report = Orphans::default();
     let mut after = Uuid::nil();
+    let desk = Desk { db: cx.db.clone(), job_id: cx.job_id, executors: executors.clone() };
     loop {
         cx.progress.gets_on();
         let Page { mut found, next } =
@@ -57,20 +47,21 @@ pub async fn orphans(cx: &Context, now: Timestamp, executors: &impl Executors) -
         // After standing still for long, this scheduler is taken for dead until its next heartbeat.
         found.retain(|one| one.queued_by_job_id != Some(cx.job_id));
         if !found.is_empty() {
-            look_after(cx, now, executors, &found, &mut report).await?;
+            look_after(cx, now, &desk, &found, &mut report).await?;
         }
         let Some(next) = next else { return Ok(report) };
         after = next;
     }
 }
 
-async fn look_after(
+async fn look_after<E: Executors>(
     cx: &Context,
     now: Timestamp,
-    executors: &impl Executors,
+    desk: &Desk<E>,
     found: &[HandedOut],
     report: &mut Orphans,
 ) -> Result<(), Error> {
+    let executors = &desk.executors;
     let claimed =
         cx.db.transact_in_parts(|tx| claim(tx, cx.job_id, executors, found, now).scope_boxed()).await?;
     report.reset.extend(claimed.reset);
@@ -79,61 +70,31 @@ async fn look_after(
     // All of them are killed before any is waited for.
     let orphans: Vec<Orphan> = claimed.running.iter().map(orphan_of).collect();
     executors.end_tasks(&orphans).await;
-    let mut patience = ADOPTION;
-    for (running, orphan) in claimed.running.into_iter().zip(orphans) {
+    let mut waiting = Vec::new();
+    for running in claimed.running {
         cx.progress.gets_on();
-        match executors.adopt(&orphan, patience).await {
-            Ok(Adopted::Settled) => report.settled.push(running.key),
-            Ok(Adopted::Later) => {
-                patience = WHERE_ROWS_ARE_LOCKED;
-                report.refused.push((running.key, LOCKED.to_owned()));
-            }
-            Ok(Adopted::NotBegun | Adopted::Elsewhere) => {
-                let reset =
-                    cx.db.transact(|tx| reset(tx, &running, Some(cx.job_id), now).scope_boxed()).await;
-                match cx.db.unreadable().or_note(reset) {
-                    Ok(Some(true)) => report.reset.push(running.key),
-                    Ok(_) => {}
-                    // It is claimed, so that nobody takes it for an orphan again.
-                    Err(error) => {
-                        report.refused.push((running.key.clone(), error.to_string()));
-                        tokio::spawn(reset_later(cx.db.clone(), cx.job_id, running));
-                    }
-                }
+        // The loop waits for others once: whatever comes after that does not wait here.
+        if !report.later.is_empty() {
+            report.later.push(running.key.clone());
+            waiting.push(Waiting::untried(running));
+            continue;
+        }
+        match settle(desk, &running, now).await {
+            Ok(Settled::Told) => report.settled.push(running.key),
+            Ok(Settled::Reset) => report.reset.push(running.key),
+            Ok(Settled::MovedOn) => {}
+            Err(refusal) if refusal.may_pass() => {
+                report.later.push(running.key.clone());
+                waiting.push(Waiting::refused(running, &refusal));
             }
             Err(refusal) => {
-                let reason = refusal.to_string();
-                tracing::error!(id = %running.id, reason, "an orphaned task instance is not looked after");
-                report.refused.push((running.key, reason));
+                refused(&running, &refusal);
+                report.refused.push((running.key, refusal.to_string()));
             }
         }
     }
+    cx.unsettled.take_up(desk, waiting);
     Ok(())
-}
-
-fn orphan_of(running: &HandedOut) -> Orphan {
-    Orphan {
-        id: running.id,
-        try_number: running.try_number,
-        state: running.state,
-        hostname: running.hostname.clone(),
-        pid: running.pid,
-        last_seen: running.last_seen,
-    }
-}
-
-/// Goes on beside the loop until the database takes it: somebody has locked the row, say. If the instance is another's by
-/// then, nothing is changed.
-async fn reset_later(db: Db, job_id: i64, running: HandedOut) {
-    loop {
-        tokio::time::sleep(RESET_PAUSE).await;
-        let (running, now) = (&running, clock::now());
-        let reset = db.transact(|tx| reset(tx, running, Some(job_id), now).scope_boxed()).await;
-        match db.unreadable().or_note(reset) {
-            Err(error) if error.may_pass() => {}
-            _ => return,
-        }
-    }
 }
 
 #[derive(Default)]
@@ -178,7 +139,12 @@ async fn claim(
 }
 
 /// Lets one begin anew that a scheduler has, the one that queued it or this one. False if it has moved on.
-async fn reset(tx: &mut Tx, one: &HandedOut, held_by: Option<i64>, now: Timestamp) -> Result<bool, DbError> {
+pub(super) async fn reset(
+    tx: &mut Tx,
+    one: &HandedOut,
+    held_by: Option<i64>,
+    now: Timestamp,
+) -> Result<bool, DbError> {
     let Some(instance) = task_instance::find(tx, one.id).await? else { return Ok(false) };
     if instance.state != Some(one.state) || instance.queued_by_job_id != held_by {
         return Ok(false);

@@ -12,6 +12,7 @@ use ferroflow_model::asset::Asset;
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
 use ferroflow_model::stored_assets::{Access, Reference};
+use ferroflow_scheduler::chores::Unsettled;
 use ferroflow_scheduler::create_run::{self, DagVersionRef, NewRun};
 use ferroflow_scheduler::run::{Driver, Pace};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
@@ -152,6 +153,7 @@ impl Place {
             service: self.service(),
             timetables: None,
             definitions: Definitions::new(SignedDuration::from_secs(20)),
+            unsettled: Unsettled::default(),
             progress: Progress::default(),
         })
     }

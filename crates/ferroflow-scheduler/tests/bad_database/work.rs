@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
 use ferroflow_execution::task_instance::model::{
     AssetProfile, Deferral, Ended, Reschedule, Retry, StateUpdate, Success,
@@ -68,6 +67,7 @@ impl Executor for Hands {
 }
 
 /// Nobody leaves anything behind.
+#[derive(Clone)]
 pub(crate) struct Nobody;
 
 impl chores::Executors for Nobody {
@@ -75,7 +75,7 @@ impl chores::Executors for Nobody {
         executor.is_none()
     }
 
-    async fn adopt(&self, orphan: &Orphan, _patience: Duration) -> Result<Adopted, Refusal> {
+    async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
         panic!("{orphan:?} is taken for an orphan")
     }
 
@@ -146,8 +146,8 @@ impl Worker {
         let beat = [(id, pid)];
         // One that is not heard is made up for by the next.
         let lives = Box::pin(service.heartbeats(&host.name, &beat));
-        if let Ok(refused) = disturbance.act(&act("lives"), lives).await {
-            assert!(refused.is_empty(), "{refused:?}");
+        if let Ok(heard) = disturbance.act(&act("lives"), lives).await {
+            assert!(heard.refused.is_empty(), "{heard:?}");
         }
         let requests = TaskRequests {
             service: service.clone(),

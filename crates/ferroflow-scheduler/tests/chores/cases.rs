@@ -1,7 +1,5 @@
 //! What the chores do that Airflow's do not, or that takes a moment that the real ones cannot be brought to.
 
-use std::time::Duration;
-
 use ferroflow_db::{ScopedFutureExt as _, job};
 use ferroflow_execution::Refusal;
 use ferroflow_executor::{Adopted, Orphan};
@@ -77,6 +75,7 @@ async fn the_orphans_of_a_scheduler_that_was_forgotten_are_looked_after(server: 
 }
 
 /// Says of all that runs that it has been settled, or refuses to.
+#[derive(Clone)]
 struct Settles(bool);
 
 impl Executors for Settles {
@@ -84,7 +83,7 @@ impl Executors for Settles {
         true
     }
 
-    async fn adopt(&self, _orphan: &Orphan, _patience: Duration) -> Result<Adopted, Refusal> {
+    async fn adopt(&self, _orphan: &Orphan) -> Result<Adopted, Refusal> {
         if self.0 { Ok(Adopted::Settled) } else { Err(Refusal::api(500, "no", "not now")) }
     }
 

@@ -20,7 +20,7 @@ on_every_database!(
 const RUNS_CALLBACKS: Fake = Fake { runs_callbacks: true, tests_connections: false };
 
 fn process_on(hostname: &str) -> HolderProcess {
-    HolderProcess { pid: 1, hostname: hostname.to_owned(), seen: NOW }
+    HolderProcess { pid: 1, hostname: hostname.to_owned(), seen: Some(NOW) }
 }
 
 /// Callbacks that a scheduler has queued.

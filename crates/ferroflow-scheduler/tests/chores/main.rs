@@ -5,6 +5,7 @@
 mod beside_airflow;
 mod cases;
 mod locked;
+mod locked_orphans;
 mod lost_callbacks;
 mod refused;
 mod rows;

@@ -1,7 +1,6 @@
 //! A scheduler on a database, and executors that run nothing.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_db::Db;
@@ -9,7 +8,7 @@ use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_execution::{MaskRules, Masker, Refusal, Rules, Service};
 use ferroflow_executor::{Adopted, Orphan};
 use ferroflow_model::state::TaskState;
-use ferroflow_scheduler::chores::Executors;
+use ferroflow_scheduler::chores::{Executors, Unsettled};
 use ferroflow_scheduler::run::{Driver, Pace};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use jiff::SignedDuration;
@@ -44,6 +43,7 @@ pub(crate) fn context(db: &Db, job_id: i64) -> Context {
         },
         timetables: None,
         definitions: Definitions::new(SignedDuration::ZERO),
+        unsettled: Unsettled::default(),
         progress: Progress::default(),
         settings: Arc::new(settings),
     }
@@ -61,7 +61,7 @@ impl Executors for Fake {
         executor.is_none_or(|name| name == "Executor")
     }
 
-    async fn adopt(&self, orphan: &Orphan, _patience: Duration) -> Result<Adopted, Refusal> {
+    async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
         Ok(match orphan.state {
             TaskState::Running | TaskState::Restarting => Adopted::Elsewhere,
             _ => Adopted::NotBegun,

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use ferroflow_db::dag_run::NewDagRun;
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
@@ -201,6 +200,7 @@ impl Executor for Hands {
 }
 
 /// Nothing is ever left behind here.
+#[derive(Clone)]
 pub(crate) struct Nobody;
 
 impl chores::Executors for Nobody {
@@ -208,7 +208,7 @@ impl chores::Executors for Nobody {
         executor.is_none()
     }
 
-    async fn adopt(&self, _orphan: &Orphan, _patience: Duration) -> Result<Adopted, Refusal> {
+    async fn adopt(&self, _orphan: &Orphan) -> Result<Adopted, Refusal> {
         Ok(Adopted::Elsewhere)
     }
 

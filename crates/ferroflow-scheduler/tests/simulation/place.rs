@@ -18,6 +18,7 @@ use ferroflow_model::dag::Dag;
 use ferroflow_model::runs::next::next_run_after;
 use ferroflow_model::stored_assets::{Access, Reference};
 use ferroflow_model::timetable::RunInfo;
+use ferroflow_scheduler::chores::Unsettled;
 use ferroflow_scheduler::run::{Driver, Pace};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use ferroflow_testkit::rows::a_dag;
@@ -146,6 +147,7 @@ impl Place {
             service: self.service.clone(),
             timetables: None,
             definitions: Definitions::new(trusted),
+            unsettled: Unsettled::default(),
             progress: Progress::default(),
         })
     }

@@ -267,7 +267,7 @@ impl Simulation {
             .map(|(pid, process)| (process.ti.id, *pid))
             .collect();
         let (service, host) = (&self.place.service, &self.schedulers[number].host);
-        let mut refused = service.heartbeats(host, &heard).await.unwrap();
+        let mut refused = service.heartbeats(host, &heard).await.unwrap().refused;
         refused.extend(service.no_longer_running(&ids).await.unwrap());
         let is_queued = |id: Uuid| {
             self.seen.instances.values().any(|row| row.id == id && row.state == Some(TaskState::Queued))

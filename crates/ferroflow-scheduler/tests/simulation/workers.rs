@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
 use ferroflow_execution::{Refusal, Service};
 use ferroflow_executor::{Adopted, Event, Executor, Happening, Orphan, Workload, WorkloadInstance};
@@ -144,6 +143,7 @@ impl Executor for Hands {
 }
 
 /// How one scheduler looks after what another one had.
+#[derive(Clone)]
 pub(crate) struct Adopter {
     /// Where it runs. Two schedulers on one host see each other's processes.
     pub(crate) host: String,
@@ -157,7 +157,7 @@ impl chores::Executors for Adopter {
         executor.is_none()
     }
 
-    async fn adopt(&self, orphan: &Orphan, _patience: Duration) -> Result<Adopted, Refusal> {
+    async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
         match orphan.state {
             TaskState::Running | TaskState::Restarting => {}
             _ => return Ok(Adopted::NotBegun),

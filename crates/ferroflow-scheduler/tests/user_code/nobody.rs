@@ -1,12 +1,11 @@
 //! Executors that have nothing to do but to run tasks.
 
-use std::time::Duration;
-
 use ferroflow_execution::Refusal;
 use ferroflow_executor::{Adopted, Orphan};
 use ferroflow_scheduler::chores;
 
 /// Nobody leaves anything behind here.
+#[derive(Clone)]
 pub(crate) struct Nobody;
 
 impl chores::Executors for Nobody {
@@ -14,7 +13,7 @@ impl chores::Executors for Nobody {
         true
     }
 
-    async fn adopt(&self, orphan: &Orphan, _patience: Duration) -> Result<Adopted, Refusal> {
+    async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
         panic!("nobody is left behind: {orphan:?}");
     }
 

@@ -12,6 +12,7 @@ use ferroflow_model::readiness::WhenReady;
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
 use ferroflow_python::{ForkServer, ForkServerOptions};
+use ferroflow_scheduler::chores::Unsettled;
 use ferroflow_scheduler::create_runs::{CreatedRuns, create_runs};
 use ferroflow_scheduler::run::{ActiveRun, Definition, Driver, Pace};
 use ferroflow_scheduler::start_runs::start_runs;
@@ -111,6 +112,7 @@ impl Site {
             },
             timetables: Some(Arc::new(Timetables::new(server, limit))),
             definitions: Definitions::new(SignedDuration::ZERO),
+            unsettled: Unsettled::default(),
             progress: Progress::default(),
         }
     }

@@ -5,26 +5,22 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::time::Duration;
 
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::due_callback::HolderProcess;
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::task_instance::queueing;
 use ferroflow_execution::{Host, MaskRules, Masker, Rules, Service};
 use ferroflow_executor::{Adopted, Orphan, Supervision, TaskLogs};
 use ferroflow_model::state::TaskState;
 use ferroflow_python::{Entry, ForkServer, ForkServerOptions, processes};
-use ferroflow_scheduler::chores::{Executors as _, LocalOnly};
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::dag_processing::wait_until;
-use ferroflow_testkit::{Server, given};
+use ferroflow_testkit::{HeldRows, Server, given};
 use jiff::Timestamp;
 use rustix::process::Signal;
 use uuid::Uuid;
 
-use crate::stage::{Stage, signal, until};
+use crate::stage::{Stage, signal};
 
 async fn killed_and_adopted(server: Server) {
     let stage = Stage::on(server).await.with("AIRFLOW__CORE__PARALLELISM", "2");
@@ -53,7 +49,7 @@ lasting("later", 1)
 
     // As if it had been handed out when the end came.
     stage.place.db().execute("UPDATE task_instance SET state = 'queued' WHERE task_id = 'later'").await;
-    let supervision = Arc::new(supervision(&stage).await);
+    let supervision = supervision(&stage).await;
     let [tried_again, given_up, later] = [
         orphan(&stage, "tried_again").await,
         orphan(&stage, "given_up").await,
@@ -75,41 +71,38 @@ lasting("later", 1)
     assert_eq!(after["later"], "queued 1");
     // What has been settled stays so, and nobody is told twice.
     assert_eq!(supervision.adopt(&given_up).await.unwrap(), Adopted::Settled);
-    let callbacks = stage.ask("SELECT CAST(data AS text) AS answer FROM callback").await;
+    let callbacks = stage.ask("SELECT CAST(data AS CHAR(9999)) AS answer FROM callback").await;
     assert_eq!(callbacks.len(), 2, "{callbacks:?}");
     for callback in &callbacks {
         assert!(callback.contains("The process that supervised the task has ended"), "{callback}");
     }
     assert_eq!(stage.trace().len(), 2, "{:?}", stage.trace());
     if server != Server::Sqlite {
-        a_locked_row_holds_nobody_up(&stage, supervision, Orphan { hostname: Some(host), ..later }).await;
+        let running = |orphan: Orphan| Orphan {
+            state: TaskState::Running,
+            pid: None,
+            hostname: Some(host.clone()),
+            ..orphan
+        };
+        a_locked_row_holds_nobody_up(&stage, &supervision, [running(later), running(given_up)]).await;
     }
 }
 
-/// Another transaction takes the row of an orphan after it was claimed.
-async fn a_locked_row_holds_nobody_up(stage: &Stage, supervision: Arc<Supervision>, orphan: Orphan) {
-    let running = "UPDATE task_instance SET state = 'running' WHERE task_id = 'later'";
+/// Another transaction takes the row of an orphan after it was claimed: that one is refused soon, and tried again by who
+/// asked.
+async fn a_locked_row_holds_nobody_up(stage: &Stage, supervision: &Supervision, orphans: [Orphan; 2]) {
+    let running = "UPDATE task_instance SET state = 'running' WHERE task_id IN ('later', 'given_up')";
     stage.place.db().execute(running).await;
-    let orphan = Orphan { state: TaskState::Running, pid: None, ..orphan };
-    let executors = LocalOnly { supervision, executors: Vec::new() };
-    let other = stage.place.db().connect().await;
-    let id = orphan.id;
-    let held = other.transact(|tx| {
-        let (executors, orphan) = (&executors, &orphan);
-        async move {
-            assert_eq!(queueing::lock(tx, &[id]).await?.len(), 1);
-            let adopted = executors.adopt(orphan, Duration::from_millis(100)).await;
-            assert_eq!(adopted.unwrap(), Adopted::Later);
-            Ok(())
-        }
-        .scope_boxed()
-    });
-    held.await.unwrap();
-    assert!(
-        until(60, async || stage.states().await["later"] == "failed 1").await,
-        "{:?}",
-        stage.states().await
-    );
+    let [locked, free] = &orphans;
+    let held = HeldRows::of(stage.place.db(), vec![locked.id]).await;
+    let refusal = supervision.adopt(locked).await.unwrap_err();
+    assert!(refusal.is_busy(), "{refusal:?}");
+    assert_eq!(supervision.adopt(free).await.unwrap(), Adopted::Settled);
+    let states = stage.states().await;
+    assert_eq!((&*states["later"], &*states["given_up"]), ("running 1", "failed 1"), "{states:?}");
+    held.let_go().await;
+    assert_eq!(supervision.adopt(locked).await.unwrap(), Adopted::Settled);
+    assert_eq!(stage.states().await["later"], "failed 1");
 }
 
 /// A process that still runs is ended, if it is the one of the try: its number may be another's by now, even that of
@@ -157,10 +150,11 @@ async fn only_its_own_process_is_ended(supervision: &Supervision, own: &Orphan, 
 async fn only_its_own_callback_is_ended(supervision: &Supervision, hostname: &str) {
     let id = Uuid::from_u128(1);
     let end = async |process: &Sleeping, seen: Timestamp| {
-        let process = HolderProcess { pid: process.pid, hostname: hostname.to_owned(), seen };
+        let process = HolderProcess { pid: process.pid, hostname: hostname.to_owned(), seen: Some(seen) };
         supervision.end_callbacks(std::iter::once((id, &process))).await;
     };
-    let (untold, told) = (processes::untold_title(Entry::Callback), format!("ferroflow callback -- {id}"));
+    let (untold, told) =
+        (processes::untold_title(Entry::Callback), format!("airflow worker -- LocalExecutor: called {id}"));
     let long_ago = Timestamp::UNIX_EPOCH;
 
     let strangers = [
@@ -223,8 +217,8 @@ impl Drop for Sleeping {
 async fn orphan(stage: &Stage, task: &str) -> Orphan {
     let rows = stage
         .ask(&format!(
-            "SELECT CAST(id AS VARCHAR(40)) || ' ' || state || ' ' || CAST(try_number AS VARCHAR(9)) || ' ' || \
-             COALESCE(CAST(pid AS VARCHAR(9)), '0') || ' ' || COALESCE(hostname, '') AS answer \
+            "SELECT CAST(id AS CHAR(36)) || ' ' || state || ' ' || CAST(try_number AS CHAR(9)) || ' ' || \
+             COALESCE(CAST(pid AS CHAR(9)), '0') || ' ' || COALESCE(hostname, '') AS answer \
              FROM task_instance WHERE task_id = '{task}'"
         ))
         .await;
@@ -274,4 +268,9 @@ async fn tasks_end_with_their_supervisor_and_are_settled_later_on_sqlite() {
 #[tokio::test]
 async fn tasks_end_with_their_supervisor_and_are_settled_later_on_postgres() {
     killed_and_adopted(Server::Postgres).await;
+}
+
+#[tokio::test]
+async fn tasks_end_with_their_supervisor_and_are_settled_later_on_mariadb() {
+    killed_and_adopted(Server::MariaDb).await;
 }

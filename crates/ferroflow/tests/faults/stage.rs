@@ -126,7 +126,7 @@ impl Stage {
     pub(crate) async fn states(&self) -> BTreeMap<String, String> {
         let rows = self
             .ask(
-                "SELECT task_id || '=' || COALESCE(state, 'none') || ' ' || CAST(try_number AS VARCHAR(9)) \
+                "SELECT task_id || '=' || COALESCE(state, 'none') || ' ' || CAST(try_number AS CHAR(9)) \
                  AS answer FROM task_instance",
             )
             .await;

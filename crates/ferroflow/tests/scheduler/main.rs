@@ -11,6 +11,7 @@ mod guide;
 mod health;
 mod http;
 mod killed;
+mod locked;
 mod logs_served;
 mod operations;
 mod scene;
