@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ferroflow_db::dag_bundle::DagBundle;
-use ferroflow_db::news::{self, News};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, dag_bundle, dag_warning, import_error};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag_bundle, import_error};
 use ferroflow_model::Json;
 use ferroflow_python::bundles::{BundleState, ConfiguredBundle};
 use ferroflow_telemetry::clock::signed;
@@ -14,8 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::Error;
 use crate::context::Context;
-use crate::files::{Lister, Listing, Problem};
-use crate::store::assets;
+use crate::files::{Lister, Listing};
 
 /// A configured bundle.
 #[derive(Clone, Debug)]
@@ -107,7 +105,7 @@ impl Bundle {
         self.local_path.as_deref()
     }
 
-    /// Brings the bundle up to date if that is due, and lists its files. What is gone from it is marked so.
+    /// Brings the bundle up to date if that is due, and lists its files.
     /// `before` is what it was when this process last looked.
     pub(crate) async fn refresh(
         &self,
@@ -144,7 +142,6 @@ impl Bundle {
             }
         }
         let listing = self.list(found.path.clone(), now).await?;
-        forget_what_is_gone(cx, name, &found.path, &listing).await?;
         Ok(Refreshed::Listed(found, listing))
     }
 
@@ -195,80 +192,4 @@ pub(crate) async fn deactivate_others(cx: &Context, configured: &BTreeSet<String
 
 async fn row(tx: &mut Tx, name: &str) -> Result<Option<DagBundle>, DbError> {
     Ok(dag_bundle::list(tx).await?.into_iter().find(|bundle| bundle.name == name))
-}
-
-/// DAGs whose file is gone become stale, and errors of files that are gone are removed. A folder that cannot be read
-/// at the moment is not gone.
-async fn forget_what_is_gone(
-    cx: &Context,
-    bundle: &str,
-    root: &Path,
-    listing: &Listing,
-) -> Result<(), Error> {
-    let unreadable: Vec<&str> = listing.problems.iter().filter_map(unreadable).collect();
-    let is_gone = |file: Option<&str>, is_known: &dyn Fn(&str) -> bool| {
-        file.is_none_or(|file| {
-            !is_known(file) && !unreadable.iter().any(|path| Path::new(file).starts_with(path))
-        })
-    };
-    let is_observed = |file: &str| listing.observed.contains(file);
-    let has_errors = |file: &str| {
-        // Those of members of archives are kept under their absolute paths.
-        let relative = Path::new(file).strip_prefix(root).ok().and_then(Path::to_str).unwrap_or(file);
-        is_observed(relative) || listing.files.iter().any(|listed| listed.relative == relative)
-    };
-    let (dags, errors) = cx
-        .db
-        .read(|tx| {
-            async move {
-                let dags = dag::active_of_bundle(tx, bundle).await?;
-                Ok((dags, import_error::files_of_bundle(tx, bundle).await?))
-            }
-            .scope_boxed()
-        })
-        .await?;
-    let dags: Vec<_> =
-        dags.into_iter().filter(|dag| is_gone(dag.relative_fileloc.as_deref(), &is_observed)).collect();
-    let errors: Vec<i64> =
-        errors.iter().filter(|(_, file)| is_gone(Some(file), &has_errors)).map(|(id, _)| *id).collect();
-    if dags.is_empty() && errors.is_empty() {
-        return Ok(());
-    }
-    for dag in &dags {
-        tracing::info!(dag_id = dag.dag_id, file = dag.relative_fileloc, "a DAG is stale: its file is gone");
-    }
-    let (dags, errors) = (&dags, &errors);
-    cx.db.transact(|tx| forget(tx, dags, errors).scope_boxed()).await?;
-    Ok(())
-}
-
-async fn forget(tx: &mut Tx, dags: &[dag::FoundDag], errors: &[i64]) -> Result<(), DbError> {
-    mark_stale(tx, dags).await?;
-    if !errors.is_empty() {
-        import_error::delete(tx, errors).await?;
-    }
-    Ok(())
-}
-
-/// Marks DAGs stale, with what follows from it. Returns how many were.
-pub(crate) async fn mark_stale(tx: &mut Tx, dags: &[dag::FoundDag]) -> Result<usize, DbError> {
-    let mut marked = 0;
-    for dag in dags {
-        marked += usize::from(dag::set_stale(tx, dag).await?);
-    }
-    if marked > 0 {
-        assets::delete_references_of_stale_dags(tx).await?;
-        dag_warning::delete_of_stale_dags(tx).await?;
-        news::tell(tx, News::Dags).await?;
-    }
-    Ok(marked)
-}
-
-fn unreadable(problem: &Problem) -> Option<&str> {
-    match problem {
-        Problem::UnreadableFolder { path, .. }
-        | Problem::UnreadableFile { path, .. }
-        | Problem::BadArchive { path, .. } => Some(path),
-        _ => None,
-    }
 }

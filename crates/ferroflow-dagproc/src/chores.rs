@@ -14,10 +14,11 @@ use ferroflow_telemetry::metrics::dag_processing as metrics;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Error;
-use crate::bundle::{self, Occasion};
+use crate::bundle::Occasion;
 use crate::callbacks::{self, Callback};
 use crate::context::Context;
 use crate::file::{self, DagFile, Statistics};
+use crate::gone::{self, GoneDag};
 use crate::manager::Manager;
 
 /// A thing to do from time to time.
@@ -190,28 +191,22 @@ pub(crate) async fn mark_stale(cx: &Context, stored: HashMap<DagFile, Timestamp>
     let when = |bundle: &str, file: &str| {
         stored.get(&DagFile { bundle: bundle.into(), relative: file.into() }).copied()
     };
-    let gone = |dag: &dag::FoundDag| {
+    let judge = |dag: &dag::FoundDag| {
         let bundle = dag.bundle_name.as_deref();
         let is_active = bundle.is_some_and(|bundle| !inactive.contains(bundle));
         let whereabouts =
             Whereabouts { bundle, file: dag.relative_fileloc.as_deref(), found: dag.last_parsed_time };
         staleness::judge(whereabouts, is_active, when, threshold)
     };
-    let mut stale = Vec::new();
-    for dag in dags {
-        if let Some(reason) = gone(&dag) {
-            let why = match reason {
-                Gone::WithItsBundle => "its bundle is not configured any more",
-                Gone::FromItsFile(_) => "its file does not have it any more",
-            };
-            tracing::info!(dag_id = dag.dag_id, "a DAG is stale: {why}");
-            stale.push(dag);
-        }
-    }
-    if !stale.is_empty() {
-        let stale = &stale;
-        cx.db.transact(|tx| bundle::mark_stale(tx, stale).scope_boxed()).await?;
-    }
+    let why = |dag: &dag::FoundDag| {
+        Some(match judge(dag)? {
+            Gone::WithItsBundle => "its bundle is not configured any more",
+            Gone::FromItsFile(_) => "its file does not have it any more",
+        })
+    };
+    let stale: Vec<GoneDag> = dags.into_iter().filter_map(|dag| why(&dag).map(|why| (dag, why))).collect();
+    // What is locked is marked next time.
+    gone::mark_stale(cx, &stale).await?;
     Ok(())
 }
 

@@ -26,6 +26,9 @@ use crate::files::{Candidate, IgnoreSyntax, ListingRules, SafeMode};
 use crate::store::StoreSettings;
 use crate::{Error, Host};
 
+/// How long a processor waits for a row that somebody else has locked before it does something else.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
 /// What a processor is made from.
 pub struct Parts {
     /// The metadata database.
@@ -114,6 +117,13 @@ impl Context {
             logs,
             host,
         }
+    }
+
+    /// The same for a processor that stays, and has other things to do than to wait for a locked row: it comes back to
+    /// it. User code that it serves waits as long as it takes.
+    #[must_use]
+    pub fn of_a_processor(self) -> Self {
+        Self { db: self.db.with_lock_patience(LOCK_PATIENCE), ..self }
     }
 
     /// The bundles that are configured. Python is asked once.

@@ -64,6 +64,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether somebody else holds a row that was needed.
+    pub(crate) fn is_busy(&self) -> bool {
+        match self {
+            Self::Database(error) | Self::Store(StoreError::Database(error)) => error.is_busy(),
+            _ => false,
+        }
+    }
+
     pub(crate) fn setting(
         section: &'static str,
         key: &'static str,

@@ -1,6 +1,5 @@
 //! What the manager makes of what happened.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,16 +7,19 @@ use ferroflow_telemetry::metrics::dag_processing as metrics;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Error;
-use crate::bundle::{Occasion, Refreshed};
+use crate::bundle::Occasion;
 use crate::chores::ChoreDone;
 use crate::file::{DagFile, Statistics};
-use crate::files::{Change, Changed, Listing};
+use crate::files::{Change, Changed};
 use crate::manager::Manager;
 use crate::parse_file::Done;
 
 /// A file is parsed again after so long at the latest if a timetable has failed: until then its DAG gets no run, however
 /// long `min_file_process_interval` is.
 const REST_WITHOUT_NEXT_RUN: SignedDuration = SignedDuration::from_secs(15);
+
+/// How soon a file comes again if somebody has locked a row of it.
+const REST_OF_LOCKED: SignedDuration = SignedDuration::from_secs(5);
 
 impl Manager {
     pub(crate) fn stored(&mut self, file: &DagFile, duration: f64, done: Done, now: Timestamp) {
@@ -32,6 +34,13 @@ impl Manager {
         }
         let longest_rest = done.has_silent_timetable.then_some(REST_WITHOUT_NEXT_RUN);
         self.finish(file, duration, longest_rest, now);
+    }
+
+    /// Somebody has locked a DAG of the file. It comes again soon, and takes nobody's place until then.
+    pub(crate) fn put_off(&mut self, file: &DagFile, error: &Error, now: Timestamp) {
+        let reason = ferroflow_telemetry::chain(error);
+        tracing::warn!(%file, "somebody has locked a row of a file; it is parsed again soon: {reason}");
+        self.queue.put_off(file, now, REST_OF_LOCKED);
     }
 
     /// The file was parsed, but what came of it is not in the database: it is tried again when it is due.
@@ -66,52 +75,6 @@ impl Manager {
             metrics::totals(seconds, sum(|of| of.dags), sum(|of| of.import_errors));
             self.total_parse_time = 0.0;
         }
-    }
-
-    pub(crate) fn looked(&mut self, name: &Arc<str>, looked: Result<Refreshed, Error>) {
-        let Some(tracked) = self.bundles.get_mut(name) else { return };
-        tracked.is_busy = false;
-        match looked {
-            Ok(Refreshed::Unchanged(state)) => tracked.state = Some(state),
-            Ok(Refreshed::Listed(state, listing)) => {
-                let before = tracked.state.replace(state.clone());
-                let is_other_version = before.is_some_and(|before| before.version != state.version);
-                self.take_up(name, &listing, is_other_version);
-            }
-            Err(error) => {
-                tracing::error!(
-                    bundle = &**name,
-                    "a bundle cannot be used now: {}",
-                    ferroflow_telemetry::chain(&error)
-                );
-            }
-        }
-    }
-
-    /// Files that are new or changed are parsed, and those that are gone are forgotten.
-    fn take_up(&mut self, bundle: &Arc<str>, listing: &Listing, is_other_version: bool) {
-        let mut gone: BTreeSet<DagFile> =
-            self.queue.files().filter(|file| file.bundle == *bundle).cloned().collect();
-        let (known, mut new) = (gone.len(), 0);
-        for listed in &listing.files {
-            let file = DagFile::new(bundle, &listed.relative);
-            new += usize::from(!gone.remove(&file));
-            let is_news = self.queue.observe(&file, listed.modified);
-            // A file may be replaced by one that is as old, and what it imports may be another in another version.
-            let is_other =
-                self.stamps.insert(file.clone(), listed.stamp).is_some_and(|it| it != listed.stamp);
-            if !is_news && (is_other || is_other_version) {
-                self.queue.touch(&file);
-            }
-        }
-        if new > 0 || !gone.is_empty() || known == 0 {
-            let (files, gone) = (listing.files.len(), gone.len());
-            tracing::info!(bundle = &**bundle, files, new, gone, "the files of a bundle");
-        }
-        for file in gone {
-            self.forget(&file);
-        }
-        metrics::file_path_queue_updated();
     }
 
     pub(crate) fn file_changed(&mut self, change: &Change) {
@@ -185,26 +148,8 @@ impl Manager {
     }
 }
 
-impl crate::manager::Tracked {
-    /// Notes why the bundle is to be looked at. A routine look may find that nothing is due, and lists nothing then:
-    /// it comes again, and must not take the place of a look that somebody waits for.
-    pub(crate) fn want(&mut self, occasion: Occasion) {
-        self.wanted = self.wanted.max(Some(occasion));
-    }
-}
-
 /// Files that Python and editors leave, which no DAG depends on.
 fn is_by_product(path: &std::path::Path) -> bool {
     let is_compiled = path.extension().is_some_and(|extension| extension == "pyc" || extension == "swp");
     is_compiled || path.components().any(|part| part.as_os_str() == "__pycache__")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_routine_look_takes_the_place_of_no_other() {
-        assert!(Occasion::Routine < Occasion::FilesChanged && Occasion::FilesChanged < Occasion::Requested);
-    }
 }

@@ -8,6 +8,7 @@
 mod bundle;
 mod callbacks;
 mod child_log;
+mod children;
 mod chores;
 mod context;
 mod error;
@@ -15,6 +16,8 @@ mod events;
 mod extensions;
 mod file;
 pub mod files;
+mod gone;
+mod looks;
 mod manager;
 pub mod once;
 mod parse_file;

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use ferroflow_execution::tell_unreadable;
 use ferroflow_model::file_queue::{FileQueue, QueueRules};
-use ferroflow_python::bundles::BundleState;
 use ferroflow_telemetry::clock::{self, signed};
 use ferroflow_telemetry::metrics::dag_processing as metrics;
 use jiff::{SignedDuration, Timestamp};
@@ -18,17 +17,16 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::bundle::{self, Bundle, Occasion, Refreshed};
+use crate::bundle::{self, Bundle, Refreshed};
 use crate::callbacks::{self, Callback};
 use crate::chores::{self, Chore, ChoreDone, Chores};
 use crate::context::Context;
 use crate::file::{DagFile, Statistics};
 use crate::files::{Change, Stamp, Watcher};
-use crate::parse_file::{self, Done, FileToParse, Parsed};
+use crate::looks::{Listed, Tracked};
+use crate::parse_file::{Done, FileToParse, Parsed};
 use crate::{Error, LAST_WORDS, Options};
 
-/// Results that wait to be stored, per child: a slow database slows the parsing down instead of filling memory.
-const BACKLOG: usize = 4;
 const LONGEST_SLEEP: SignedDuration = SignedDuration::from_secs(1);
 
 pub(crate) struct Manager {
@@ -45,41 +43,31 @@ pub(crate) struct Manager {
     pub(crate) plugins_folder: PathBuf,
     tasks: JoinSet<Event>,
     labels: HashMap<Id, Label>,
-    parsing: HashMap<DagFile, AbortHandle>,
-    children: usize,
-    storing: usize,
+    pub(crate) parsing: HashMap<DagFile, AbortHandle>,
+    pub(crate) children: usize,
+    pub(crate) storing: usize,
     changes: mpsc::Receiver<Change>,
     _watcher: Watcher,
 }
 
-/// A bundle and where it stands.
-pub(crate) struct Tracked {
-    pub(crate) bundle: Bundle,
-    pub(crate) state: Option<BundleState>,
-    /// Whether changes of its files are reported; else only listing it tells.
-    pub(crate) is_watched: bool,
-    /// Whether it is being looked at.
-    pub(crate) is_busy: bool,
-    /// Why it is to be looked at next.
-    pub(crate) wanted: Option<Occasion>,
-}
-
 /// What a task was for: also one that panics is accounted for.
 #[derive(Clone, Debug)]
-enum Label {
+pub(crate) enum Label {
     Parse(DagFile),
     Store(DagFile),
     Callback,
     Look(Arc<str>),
+    Forget(Arc<str>),
     Chore(Chore),
 }
 
 /// The end of a task.
-enum Event {
+pub(crate) enum Event {
     Parsed(FileToParse, Result<Parsed, Error>),
     Stored(DagFile, f64, Result<Done, Error>),
     CallbackRun(Result<(), Error>),
     Looked(Arc<str>, Box<Result<Refreshed, Error>>),
+    Forgotten(Arc<str>, Listed, Result<bool, Error>),
     ChoreDone(Chore, Result<ChoreDone, Error>),
 }
 
@@ -98,14 +86,7 @@ impl Manager {
         for configured in configured {
             let is_ours = options.bundles.is_empty() || options.bundles.contains(&configured.name);
             if let Some(bundle) = Bundle::register(&cx, configured).await?.filter(|_| is_ours) {
-                let tracked = Tracked {
-                    bundle,
-                    state: None,
-                    is_watched: false,
-                    is_busy: false,
-                    wanted: Some(Occasion::Routine),
-                };
-                bundles.insert(Arc::clone(&tracked.bundle.name), tracked);
+                bundles.insert(Arc::clone(&bundle.name), Tracked::new(bundle));
             }
         }
         if options.bundles.is_empty() {
@@ -159,78 +140,16 @@ impl Manager {
     fn is_done(&self) -> bool {
         self.queue.is_done()
             && self.children + self.storing == 0
-            && self.bundles.values().all(|tracked| tracked.wanted.is_none() && !tracked.is_busy)
+            && self.bundles.values().all(Tracked::is_idle)
     }
 
     fn begin_what_is_due(&mut self, now: Timestamp) {
         for chore in self.chores.take_due(now) {
             self.begin_chore(chore, now);
         }
-        let idle: Vec<Arc<str>> = self
-            .bundles
-            .values()
-            .filter(|tracked| !tracked.is_busy && tracked.wanted.is_some())
-            .map(|tracked| Arc::clone(&tracked.bundle.name))
-            .collect();
-        for name in idle {
-            self.look_at(&name, now);
-        }
+        self.look_at_bundles(now);
+        self.forget_what_is_gone(now);
         self.start_children(now);
-    }
-
-    fn start_children(&mut self, now: Timestamp) {
-        let slots = usize::try_from(self.cx.settings.dag_processor.parsing_processes).unwrap_or(usize::MAX);
-        while self.children < slots {
-            if let Some(callback) = self.callbacks.pop_front() {
-                let (cx, label) = (Arc::clone(&self.cx), Label::Callback);
-                self.children += 1;
-                self.spawn(
-                    label,
-                    async move { Event::CallbackRun(callbacks::run(&cx, &callback, now).await) },
-                );
-                continue;
-            }
-            if self.storing >= slots.saturating_mul(BACKLOG) {
-                break;
-            }
-            let Some((file, urgency)) = self.queue.take(now) else { break };
-            let Some(work) = self.work_of(&file) else {
-                self.queue.forget(&file);
-                continue;
-            };
-            tracing::debug!(%file, ?urgency, "parsing a file");
-            metrics::process_started(file.measured());
-            let (cx, label) = (Arc::clone(&self.cx), Label::Parse(file.clone()));
-            self.children += 1;
-            let handle = self.spawn(label, async move {
-                let parsed = parse_file::run(&cx, &work).await;
-                Event::Parsed(work, parsed)
-            });
-            self.parsing.insert(file, handle);
-        }
-        metrics::file_path_queue_size(self.queue.ready());
-    }
-
-    fn work_of(&self, file: &DagFile) -> Option<FileToParse> {
-        let state = self.bundles.get(&file.bundle)?.state.as_ref()?;
-        Some(FileToParse {
-            file: file.clone(),
-            bundle_path: state.path.clone(),
-            bundle_version: state.version.clone(),
-            version_data: state.version_data.clone(),
-        })
-    }
-
-    fn look_at(&mut self, name: &Arc<str>, now: Timestamp) {
-        let Some(tracked) = self.bundles.get_mut(name) else { return };
-        let occasion = tracked.wanted.take().unwrap_or(Occasion::Routine);
-        tracked.is_busy = true;
-        let (bundle, state) = (tracked.bundle.clone(), tracked.state.clone());
-        let (cx, name) = (Arc::clone(&self.cx), Arc::clone(name));
-        self.spawn(Label::Look(Arc::clone(&name)), async move {
-            let looked = bundle.refresh(&cx, state.as_ref(), occasion, now).await;
-            Event::Looked(name, Box::new(looked))
-        });
     }
 
     fn begin_chore(&mut self, chore: Chore, now: Timestamp) {
@@ -241,16 +160,18 @@ impl Manager {
         self.spawn(Label::Chore(chore), async move { Event::ChoreDone(chore, work.await) });
     }
 
-    fn spawn(&mut self, label: Label, work: impl Future<Output = Event> + Send + 'static) -> AbortHandle {
+    pub(crate) fn spawn(
+        &mut self,
+        label: Label,
+        work: impl Future<Output = Event> + Send + 'static,
+    ) -> AbortHandle {
         let handle = self.tasks.spawn(work);
         self.labels.insert(handle.id(), label);
         handle
     }
 
     fn time_until_something_is_due(&self, now: Timestamp) -> Duration {
-        let slots = usize::try_from(self.cx.settings.dag_processor.parsing_processes).unwrap_or(usize::MAX);
-        let is_free = self.children < slots && self.storing < slots.saturating_mul(BACKLOG);
-        let file = self.queue.next_due().filter(|_| is_free);
+        let file = self.queue.next_due().filter(|_| self.has_a_child_for_a_file());
         let next = file.into_iter().chain(self.chores.next_due()).min();
         let wait = next.map_or(SignedDuration::from_secs(1), |next| next.duration_since(now));
         // Not for long: the clock may be set back meanwhile.
@@ -270,7 +191,7 @@ impl Manager {
             }
             Label::Callback => self.children -= 1,
             Label::Store(_) => self.storing -= 1,
-            Label::Look(_) | Label::Chore(_) => {}
+            Label::Look(_) | Label::Forget(_) | Label::Chore(_) => {}
         }
         match event {
             Ok(event) => self.happened(event),
@@ -287,6 +208,7 @@ impl Manager {
                 self.queue.finish(&work.file, now);
             }
             Event::Stored(file, duration, Ok(done)) => self.stored(&file, duration, done, now),
+            Event::Stored(file, _, Err(error)) if error.is_busy() => self.put_off(&file, &error, now),
             Event::Stored(file, duration, Err(error)) => {
                 tracing::error!(%file, "the result of a file was not stored: {}", ferroflow_telemetry::chain(&error));
                 self.not_stored(&file, duration, now);
@@ -295,7 +217,8 @@ impl Manager {
             Event::CallbackRun(Err(error)) => {
                 tracing::error!("a callback was not run: {}", ferroflow_telemetry::chain(&error));
             }
-            Event::Looked(name, looked) => self.looked(&name, *looked),
+            Event::Looked(name, looked) => self.looked(&name, *looked, now),
+            Event::Forgotten(name, listed, done) => self.forgotten(&name, listed, done, now),
             Event::ChoreDone(chore, done) => {
                 self.chores.done(chore, now);
                 tell_unreadable(&self.cx.db);
@@ -305,18 +228,6 @@ impl Manager {
                 }
             }
         }
-    }
-
-    fn begin_to_store(&mut self, work: FileToParse, parsed: Parsed) {
-        if !self.queue.contains(&work.file) {
-            return;
-        }
-        let (cx, file, duration) = (Arc::clone(&self.cx), work.file.clone(), parsed.duration);
-        self.storing += 1;
-        self.spawn(Label::Store(file.clone()), async move {
-            let done = parse_file::store(&cx, &work, parsed).await;
-            Event::Stored(file, duration, done)
-        });
     }
 
     /// A task panicked, or was aborted because its file is gone.
@@ -332,6 +243,11 @@ impl Manager {
             Label::Look(name) => {
                 if let Some(tracked) = self.bundles.get_mut(&name) {
                     tracked.is_busy = false;
+                }
+            }
+            Label::Forget(name) => {
+                if let Some(tracked) = self.bundles.get_mut(&name) {
+                    tracked.forgetting.is_under_way = false;
                 }
             }
             Label::Chore(chore) => self.chores.done(chore, now),

@@ -130,21 +130,26 @@ impl<F: Clone + Ord + Hash> FileQueue<F> {
 
     /// A file that was busy has been parsed, well or not.
     pub fn finish(&mut self, file: &F, now: Timestamp) {
-        self.rest(file, now, self.rules.interval);
+        self.rest(file, now, self.rules.interval, true);
     }
 
     /// The same of a file that is to be parsed again soon: it rests no longer than this.
     pub fn finish_for_now(&mut self, file: &F, now: Timestamp, longest: SignedDuration) {
-        self.rest(file, now, self.rules.interval.min(longest));
+        self.rest(file, now, self.rules.interval.min(longest), true);
     }
 
-    fn rest(&mut self, file: &F, now: Timestamp, interval: SignedDuration) {
+    /// The same of a file of which nothing came through no fault of its own: this time does not count.
+    pub fn put_off(&mut self, file: &F, now: Timestamp, longest: SignedDuration) {
+        self.rest(file, now, self.rules.interval.min(longest), false);
+    }
+
+    fn rest(&mut self, file: &F, now: Timestamp, interval: SignedDuration, counts: bool) {
         let Some(Entry { place: Place::Busy(again), .. }) = self.files.get(file) else { return };
         let again = *again;
         self.leave(file);
         let due = now.checked_add(interval).unwrap_or(Timestamp::MAX);
         if let Some(entry) = self.files.get_mut(file) {
-            entry.runs = entry.runs.saturating_add(1);
+            entry.runs = entry.runs.saturating_add(u32::from(counts));
             entry.place = Place::Done;
             if self.rules.max_runs.is_some_and(|limit| entry.runs >= limit) {
                 return;
@@ -325,6 +330,19 @@ mod tests {
             queue.finish_for_now(&"a", at(due - longest.min(30)), SignedDuration::from_secs(longest));
             assert_eq!(queue.next_due(), Some(at(due)));
         }
+    }
+
+    #[test]
+    fn a_file_that_is_put_off_comes_again_soon_and_is_not_done() {
+        let mut queue = queue(SortMode::ModifiedTime, Some(1));
+        queue.observe(&"a", at(1));
+        assert_eq!(drain(&mut queue, 2), ["a"]);
+        queue.put_off(&"a", at(3), SignedDuration::from_secs(5));
+        assert!(!queue.is_done());
+        assert_eq!(queue.next_due(), Some(at(8)));
+        assert_eq!(drain(&mut queue, 8), ["a"]);
+        queue.finish(&"a", at(9));
+        assert!(queue.is_done());
     }
 
     #[test]

@@ -59,5 +59,5 @@ async fn start(session: &Session) -> Result<(Db, Context)> {
     let cx = Context::start(session.parts(&db, session.host_of_rows()?)?)
         .await
         .context("the DAG processor could not be started")?;
-    Ok((db, cx))
+    Ok((db, cx.of_a_processor()))
 }

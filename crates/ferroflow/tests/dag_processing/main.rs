@@ -7,6 +7,7 @@ mod differential;
 mod duplicates;
 mod hostile;
 mod killed;
+mod locked;
 mod memory;
 mod official;
 

@@ -81,7 +81,7 @@ async fn start(prepared: &Prepared) -> Result<(Db, Context)> {
     let parts = prepared.session.parts(&db, prepared.session.host_of_rows()?)?;
     // Python takes longer to start than all the rest, and only the DAG processor needs it at once.
     let bridge = Context::at_first_use(parts, prepared.variables.clone());
-    Ok((db, bridge))
+    Ok((db, bridge.of_a_processor()))
 }
 
 /// Shows what goes on until the components have ended. What is shown may be late or missing; they work on.

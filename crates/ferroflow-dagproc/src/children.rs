@@ -1,0 +1,81 @@
+//! Children for what waits: callbacks and files, and what came of a file is stored.
+
+use std::sync::Arc;
+
+use ferroflow_telemetry::metrics::dag_processing as metrics;
+use jiff::Timestamp;
+
+use crate::callbacks;
+use crate::file::DagFile;
+use crate::manager::{Event, Label, Manager};
+use crate::parse_file::{self, FileToParse, Parsed};
+
+/// Results that wait to be stored, per child: a slow database slows the parsing down instead of filling memory.
+const BACKLOG: usize = 4;
+
+impl Manager {
+    pub(crate) fn start_children(&mut self, now: Timestamp) {
+        let slots = self.slots();
+        while self.children < slots {
+            if let Some(callback) = self.callbacks.pop_front() {
+                let (cx, label) = (Arc::clone(&self.cx), Label::Callback);
+                self.children += 1;
+                self.spawn(
+                    label,
+                    async move { Event::CallbackRun(callbacks::run(&cx, &callback, now).await) },
+                );
+                continue;
+            }
+            if !self.has_a_child_for_a_file() {
+                break;
+            }
+            let Some((file, urgency)) = self.queue.take(now) else { break };
+            let Some(work) = self.work_of(&file) else {
+                self.queue.forget(&file);
+                continue;
+            };
+            tracing::debug!(%file, ?urgency, "parsing a file");
+            metrics::process_started(file.measured());
+            let (cx, label) = (Arc::clone(&self.cx), Label::Parse(file.clone()));
+            self.children += 1;
+            let handle = self.spawn(label, async move {
+                let parsed = parse_file::run(&cx, &work).await;
+                Event::Parsed(work, parsed)
+            });
+            self.parsing.insert(file, handle);
+        }
+        metrics::file_path_queue_size(self.queue.ready());
+    }
+
+    fn work_of(&self, file: &DagFile) -> Option<FileToParse> {
+        let state = self.bundles.get(&file.bundle)?.state.as_ref()?;
+        Some(FileToParse {
+            file: file.clone(),
+            bundle_path: state.path.clone(),
+            bundle_version: state.version.clone(),
+            version_data: state.version_data.clone(),
+        })
+    }
+
+    /// Whether a file could be parsed now.
+    pub(crate) fn has_a_child_for_a_file(&self) -> bool {
+        let slots = self.slots();
+        self.children < slots && self.storing < slots.saturating_mul(BACKLOG)
+    }
+
+    fn slots(&self) -> usize {
+        usize::try_from(self.cx.settings.dag_processor.parsing_processes).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn begin_to_store(&mut self, work: FileToParse, parsed: Parsed) {
+        if !self.queue.contains(&work.file) {
+            return;
+        }
+        let (cx, file, duration) = (Arc::clone(&self.cx), work.file.clone(), parsed.duration);
+        self.storing += 1;
+        self.spawn(Label::Store(file.clone()), async move {
+            let done = parse_file::store(&cx, &work, parsed).await;
+            Event::Stored(file, duration, done)
+        });
+    }
+}

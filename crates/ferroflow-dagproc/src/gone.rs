@@ -1,0 +1,123 @@
+//! What is gone: DAGs become stale, and import errors are removed.
+
+use std::path::Path;
+
+use ferroflow_db::news::{self, News};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, dag_warning, import_error};
+
+use crate::Error;
+use crate::context::Context;
+use crate::files::{Listing, Problem};
+use crate::store::assets;
+
+/// How many DAGs are marked in one transaction, if nobody else holds a row of one.
+const AT_ONCE: usize = 100;
+
+/// A DAG that is gone, and why.
+pub(crate) type GoneDag = (dag::FoundDag, &'static str);
+
+/// DAGs whose file is gone become stale, and errors of files that are gone are removed. A folder that cannot be read
+/// at the moment is not gone. Returns whether that is all: rows that somebody else has locked are left for another time.
+pub(crate) async fn forget(
+    cx: &Context,
+    bundle: &str,
+    root: &Path,
+    listing: &Listing,
+) -> Result<bool, Error> {
+    let unreadable: Vec<&str> = listing.problems.iter().filter_map(unreadable).collect();
+    let is_gone = |file: Option<&str>, is_known: &dyn Fn(&str) -> bool| {
+        file.is_none_or(|file| {
+            !is_known(file) && !unreadable.iter().any(|path| Path::new(file).starts_with(path))
+        })
+    };
+    let is_observed = |file: &str| listing.observed.contains(file);
+    let has_errors = |file: &str| {
+        // Those of members of archives are kept under their absolute paths.
+        let relative = Path::new(file).strip_prefix(root).ok().and_then(Path::to_str).unwrap_or(file);
+        is_observed(relative) || listing.files.iter().any(|listed| listed.relative == relative)
+    };
+    let (dags, errors) = cx
+        .db
+        .read(|tx| {
+            async move {
+                let dags = dag::active_of_bundle(tx, bundle).await?;
+                Ok((dags, import_error::files_of_bundle(tx, bundle).await?))
+            }
+            .scope_boxed()
+        })
+        .await?;
+    let dags: Vec<GoneDag> = dags
+        .into_iter()
+        .filter(|dag| is_gone(dag.relative_fileloc.as_deref(), &is_observed))
+        .map(|dag| (dag, "its file is gone"))
+        .collect();
+    let errors: Vec<i64> =
+        errors.iter().filter(|(_, file)| is_gone(Some(file), &has_errors)).map(|(id, _)| *id).collect();
+    let are_marked = mark_stale(cx, &dags).await?;
+    if errors.is_empty() {
+        return Ok(are_marked);
+    }
+    let errors = &errors;
+    let deleted =
+        cx.db.transact(|tx| async move { import_error::delete(tx, errors).await }.scope_boxed()).await;
+    Ok(unless_locked(deleted)?.is_some() && are_marked)
+}
+
+/// Marks DAGs stale, with what follows from it. Returns whether all are: one whose row somebody else has locked is left,
+/// and keeps no other from it.
+pub(crate) async fn mark_stale(cx: &Context, dags: &[GoneDag]) -> Result<bool, Error> {
+    let mut is_all = true;
+    for group in dags.chunks(AT_ONCE) {
+        if mark_together(cx, group).await? {
+            continue;
+        }
+        for dag in group {
+            if group.len() == 1 || !mark_together(cx, std::slice::from_ref(dag)).await? {
+                tracing::warn!(dag_id = dag.0.dag_id, "somebody has locked a DAG: it is marked stale later");
+                is_all = false;
+            }
+        }
+    }
+    Ok(is_all)
+}
+
+/// False, and nothing is done, if somebody else has locked a row.
+async fn mark_together(cx: &Context, dags: &[GoneDag]) -> Result<bool, Error> {
+    let marked = cx.db.transact(|tx| mark(tx, dags).scope_boxed()).await;
+    let Some(marked) = unless_locked(marked)? else { return Ok(false) };
+    for (dag, why) in marked {
+        tracing::info!(dag_id = dag.dag_id, file = dag.relative_fileloc, "a DAG is stale: {why}");
+    }
+    Ok(true)
+}
+
+async fn mark<'a>(tx: &mut Tx, dags: &'a [GoneDag]) -> Result<Vec<&'a GoneDag>, DbError> {
+    let mut marked = Vec::new();
+    for gone in dags {
+        if dag::set_stale(tx, &gone.0).await? {
+            marked.push(gone);
+        }
+    }
+    if !marked.is_empty() {
+        assets::delete_references_of_stale_dags(tx).await?;
+        dag_warning::delete_of_stale_dags(tx).await?;
+        news::tell(tx, News::Dags).await?;
+    }
+    Ok(marked)
+}
+
+fn unless_locked<T>(outcome: Result<T, DbError>) -> Result<Option<T>, DbError> {
+    match outcome {
+        Err(error) if error.is_busy() => Ok(None),
+        outcome => outcome.map(Some),
+    }
+}
+
+fn unreadable(problem: &Problem) -> Option<&str> {
+    match problem {
+        Problem::UnreadableFolder { path, .. }
+        | Problem::UnreadableFile { path, .. }
+        | Problem::BadArchive { path, .. } => Some(path),
+        _ => None,
+    }
+}
