@@ -10,22 +10,28 @@ use ferroflow_model::Json;
 use ferroflow_python::bundles::{BundleState, ConfiguredBundle};
 use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
+use tokio::sync::OnceCell;
 
 use crate::Error;
 use crate::context::Context;
 use crate::files::{Lister, Listing};
 
-/// A configured bundle.
+/// A configured bundle. Clones share what is known of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Bundle {
     pub(crate) name: Arc<str>,
-    /// The folder, if refreshing the bundle is no more than listing it.
-    local_path: Option<PathBuf>,
-    refresh_interval: SignedDuration,
-    supports_versioning: bool,
+    configured: Arc<ConfiguredBundle>,
+    /// What its class says of it, once it has said so and the database has it.
+    registered: Arc<OnceCell<Registered>>,
     lister: Arc<Mutex<Lister>>,
     /// What was wrong with its files at the last listing: it is told once.
     problems: Arc<Mutex<BTreeSet<String>>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Registered {
+    refresh_interval: SignedDuration,
+    supports_versioning: bool,
 }
 
 /// Why a bundle is looked at. The greater one counts.
@@ -49,60 +55,29 @@ pub(crate) enum Refreshed {
 }
 
 impl Bundle {
-    /// Notes a configured bundle in the database. `None` if its class cannot say what it is: the others are
-    /// served without it.
-    pub(crate) async fn register(cx: &Context, configured: ConfiguredBundle) -> Result<Option<Self>, Error> {
-        let kwargs = configured.kwargs.value().unwrap_or_default();
-        let (refresh_interval, supports_versioning, url, params) =
-            if configured.local_path.is_some() && kwargs.get("view_url_template").is_none() {
-                let interval = kwargs.get("refresh_interval").and_then(serde_json::Value::as_i64);
-                let default = signed(cx.settings.dag_processor.refresh_interval);
-                let interval = interval.map_or(default, SignedDuration::from_secs);
-                (interval, false, None, Json::from(serde_json::json!({})))
-            } else {
-                match cx.bundles.describe(&configured.name).await {
-                    Ok(described) => (
-                        signed(described.refresh_interval),
-                        described.supports_versioning,
-                        described.signed_url_template,
-                        described.template_params,
-                    ),
-                    Err(error) => {
-                        tracing::error!("{}", ferroflow_telemetry::chain(&error));
-                        return Ok(None);
-                    }
-                }
-            };
-        let (name, team) = (configured.name.as_str(), configured.team_name.as_deref());
-        let (url, params) = (url.as_deref(), &params);
-        let has_team = cx
-            .db
-            .transact(|tx| {
-                async move {
-                    dag_bundle::activate(tx, name, url, params).await?;
-                    dag_bundle::set_team(tx, name, team).await
-                }
-                .scope_boxed()
-            })
-            .await?;
-        if !has_team {
-            let team = team.unwrap_or_default();
-            return Err(Error::NoSuchTeam { bundle: configured.name, team: team.to_owned() });
-        }
-        tracing::info!(bundle = name, every = %refresh_interval, "looking for new files in a bundle");
-        Ok(Some(Self {
-            name: configured.name.into(),
-            local_path: configured.local_path,
-            refresh_interval,
-            supports_versioning,
+    /// Nothing is asked or written yet.
+    pub(crate) fn new(cx: &Context, configured: ConfiguredBundle) -> Result<Self, Error> {
+        Ok(Self {
+            name: configured.name.as_str().into(),
+            configured: Arc::new(configured),
+            registered: Arc::default(),
             lister: Arc::new(Mutex::new(Lister::new(cx.listing_rules()?))),
             problems: Arc::default(),
-        }))
+        })
+    }
+
+    /// Notes the bundle in the database, unless that was done. Its class may not be able to say what it is, or hang.
+    pub(crate) async fn register(&self, cx: &Context) -> Result<(), Error> {
+        self.registered(cx).await.map(drop)
+    }
+
+    async fn registered(&self, cx: &Context) -> Result<Registered, Error> {
+        self.registered.get_or_try_init(|| register(cx, &self.configured)).await.copied()
     }
 
     /// Whether changes of its files are to be watched for: one whose class fetches them changes only then.
     pub(crate) fn watched_path(&self) -> Option<&Path> {
-        self.local_path.as_deref()
+        self.configured.local_path.as_deref()
     }
 
     /// Brings the bundle up to date if that is due, and lists its files.
@@ -114,8 +89,9 @@ impl Bundle {
         occasion: Occasion,
         now: Timestamp,
     ) -> Result<Refreshed, Error> {
-        let name = &*self.name;
-        let current = match (&self.local_path, before) {
+        let (name, registered) = (&*self.name, self.registered(cx).await?);
+        let local_path = self.configured.local_path.as_ref();
+        let current = match (local_path, before) {
             (Some(path), _) => BundleState { path: path.clone(), version: None, version_data: None },
             (None, Some(before)) => before.clone(),
             (None, None) => cx.bundles.initialize(name).await?,
@@ -124,14 +100,15 @@ impl Bundle {
         if occasion != Occasion::FilesChanged || before.is_none() {
             let row = cx.db.read(|tx| async move { row(tx, name).await }.scope_boxed()).await?;
             let Some(row) = row else { return Err(Error::NoSuchBundle(name.to_owned())) };
-            if before.is_some() && occasion == Occasion::Routine && !self.is_due(&row, &current, now) {
+            if before.is_some() && occasion == Occasion::Routine && !registered.is_due(&row, &current, now) {
                 return Ok(Refreshed::Unchanged(current));
             }
-            if self.local_path.is_none() {
+            if local_path.is_none() {
                 found = cx.bundles.refresh(name).await?;
             }
-            let is_new = !self.supports_versioning || before.is_none() || found.version != current.version;
-            let version = found.version.as_deref().filter(|_| self.supports_versioning && is_new);
+            let is_new =
+                !registered.supports_versioning || before.is_none() || found.version != current.version;
+            let version = found.version.as_deref().filter(|_| registered.supports_versioning && is_new);
             cx.db
                 .transact(|tx| {
                     async move { dag_bundle::set_refreshed(tx, name, version, now).await }.scope_boxed()
@@ -143,12 +120,6 @@ impl Bundle {
         }
         let listing = self.list(found.path.clone(), now).await?;
         Ok(Refreshed::Listed(found, listing))
-    }
-
-    fn is_due(&self, row: &DagBundle, current: &BundleState, now: Timestamp) -> bool {
-        let rested = row.last_refreshed.is_none_or(|last| now.duration_since(last) >= self.refresh_interval);
-        // Another processor may have seen a newer version.
-        rested || (self.supports_versioning && row.version != current.version)
     }
 
     async fn list(&self, path: PathBuf, now: Timestamp) -> Result<Listing, Error> {
@@ -164,6 +135,51 @@ impl Bundle {
         *known = problems;
         Ok(listing)
     }
+}
+
+impl Registered {
+    fn is_due(&self, row: &DagBundle, current: &BundleState, now: Timestamp) -> bool {
+        let rested = row.last_refreshed.is_none_or(|last| now.duration_since(last) >= self.refresh_interval);
+        // Another processor may have seen a newer version.
+        rested || (self.supports_versioning && row.version != current.version)
+    }
+}
+
+async fn register(cx: &Context, configured: &ConfiguredBundle) -> Result<Registered, Error> {
+    let kwargs = configured.kwargs.value().unwrap_or_default();
+    let (registered, url, params) =
+        if configured.local_path.is_some() && kwargs.get("view_url_template").is_none() {
+            let interval = kwargs.get("refresh_interval").and_then(serde_json::Value::as_i64);
+            let default = signed(cx.settings.dag_processor.refresh_interval);
+            let refresh_interval = interval.map_or(default, SignedDuration::from_secs);
+            let registered = Registered { refresh_interval, supports_versioning: false };
+            (registered, None, Json::from(serde_json::json!({})))
+        } else {
+            let described = cx.bundles.describe(&configured.name).await?;
+            let registered = Registered {
+                refresh_interval: signed(described.refresh_interval),
+                supports_versioning: described.supports_versioning,
+            };
+            (registered, described.signed_url_template, described.template_params)
+        };
+    let (name, team) = (configured.name.as_str(), configured.team_name.as_deref());
+    let (url, params) = (url.as_deref(), &params);
+    let has_team = cx
+        .db
+        .transact(|tx| {
+            async move {
+                dag_bundle::activate(tx, name, url, params).await?;
+                dag_bundle::set_team(tx, name, team).await
+            }
+            .scope_boxed()
+        })
+        .await?;
+    if !has_team {
+        let team = team.unwrap_or_default().to_owned();
+        return Err(Error::NoSuchTeam { bundle: configured.name.clone(), team });
+    }
+    tracing::info!(bundle = name, every = %registered.refresh_interval, "looking for new files in a bundle");
+    Ok(registered)
 }
 
 /// Makes inactive what is not configured any more, and removes its import errors.

@@ -73,6 +73,17 @@ impl Tracked {
 }
 
 impl Manager {
+    /// Notes bundles in the database that another processor looks at.
+    pub(crate) fn register(&mut self, bundles: Vec<Bundle>) {
+        for bundle in bundles {
+            let (cx, name) = (Arc::clone(&self.cx), Arc::clone(&bundle.name));
+            self.spawn(Label::Register, async move {
+                let registered = bundle.register(&cx).await;
+                Event::Registered(name, registered)
+            });
+        }
+    }
+
     /// Looks at every bundle that is to be looked at.
     pub(crate) fn look_at_bundles(&mut self, now: Timestamp) {
         let mut looks = Vec::new();
@@ -103,13 +114,7 @@ impl Manager {
                 let is_other_version = before.is_some_and(|before| before.version != state.version);
                 self.take_up(name, &listing, is_other_version);
             }
-            Err(error) => {
-                tracing::error!(
-                    bundle = &**name,
-                    "a bundle cannot be used now: {}",
-                    ferroflow_telemetry::chain(&error)
-                );
-            }
+            Err(error) => cannot_be_used(name, &error),
         }
     }
 
@@ -183,6 +188,11 @@ impl Manager {
             forgetting.next.get_or_insert((listed, Some(again)));
         }
     }
+}
+
+/// It is tried again when the bundle is looked at next.
+pub(crate) fn cannot_be_used(bundle: &str, error: &Error) {
+    tracing::error!(bundle, "a bundle cannot be used now: {}", ferroflow_telemetry::chain(error));
 }
 
 /// Whether the end of a pause has come. One that is further away than it was is that of a clock that was set back.

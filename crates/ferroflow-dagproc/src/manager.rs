@@ -23,7 +23,7 @@ use crate::chores::{self, Chore, ChoreDone, Chores};
 use crate::context::Context;
 use crate::file::{DagFile, Statistics};
 use crate::files::{Change, Stamp, Watcher};
-use crate::looks::{Listed, Tracked};
+use crate::looks::{self, Listed, Tracked};
 use crate::parse_file::{Done, FileToParse, Parsed};
 use crate::{Error, LAST_WORDS, Options};
 
@@ -56,6 +56,7 @@ pub(crate) enum Label {
     Parse(DagFile),
     Store(DagFile),
     Callback,
+    Register,
     Look(Arc<str>),
     Forget(Arc<str>),
     Chore(Chore),
@@ -66,13 +67,15 @@ pub(crate) enum Event {
     Parsed(FileToParse, Result<Parsed, Error>),
     Stored(DagFile, f64, Result<Done, Error>),
     CallbackRun(Result<(), Error>),
+    Registered(Arc<str>, Result<(), Error>),
     Looked(Arc<str>, Box<Result<Refreshed, Error>>),
     Forgotten(Arc<str>, Listed, Result<bool, Error>),
     ChoreDone(Chore, Result<ChoreDone, Error>),
 }
 
 impl Manager {
-    /// Notes the bundles in the database and begins to watch their folders.
+    /// Begins to watch the folders of the bundles. Those that are not ours are noted in the database, as Airflow does;
+    /// ours when they are looked at, each by itself: one whose class fails or hangs keeps no other waiting.
     pub(crate) async fn prepare(cx: Arc<Context>, options: &Options, job_id: i64) -> Result<Self, Error> {
         let configured = cx.configured().await?.to_vec();
         let names: BTreeSet<String> = configured.iter().map(|bundle| bundle.name.clone()).collect();
@@ -82,11 +85,13 @@ impl Manager {
             let known = names.into_iter().collect::<Vec<_>>().join(", ");
             return Err(Error::UnknownBundles { names: unknown.join(", "), known });
         }
-        let mut bundles = BTreeMap::new();
+        let (mut bundles, mut others) = (BTreeMap::new(), Vec::new());
         for configured in configured {
-            let is_ours = options.bundles.is_empty() || options.bundles.contains(&configured.name);
-            if let Some(bundle) = Bundle::register(&cx, configured).await?.filter(|_| is_ours) {
+            let bundle = Bundle::new(&cx, configured)?;
+            if options.bundles.is_empty() || options.bundles.iter().any(|name| **name == *bundle.name) {
                 bundles.insert(Arc::clone(&bundle.name), Tracked::new(bundle));
+            } else {
+                others.push(bundle);
             }
         }
         if options.bundles.is_empty() {
@@ -100,7 +105,7 @@ impl Manager {
             sort_mode: cx.sort_mode()?,
             max_runs: options.num_runs,
         };
-        Ok(Self {
+        let mut manager = Self {
             chores: Chores::new(&cx.settings, clock::now()),
             cx,
             job_id,
@@ -118,7 +123,9 @@ impl Manager {
             storing: 0,
             changes,
             _watcher: watcher,
-        })
+        };
+        manager.register(others);
+        Ok(manager)
     }
 
     /// Serves until it is told to stop, or until every file was parsed as often as asked.
@@ -140,6 +147,7 @@ impl Manager {
     fn is_done(&self) -> bool {
         self.queue.is_done()
             && self.children + self.storing == 0
+            && !self.labels.values().any(|label| matches!(label, Label::Register))
             && self.bundles.values().all(Tracked::is_idle)
     }
 
@@ -191,7 +199,7 @@ impl Manager {
             }
             Label::Callback => self.children -= 1,
             Label::Store(_) => self.storing -= 1,
-            Label::Look(_) | Label::Forget(_) | Label::Chore(_) => {}
+            Label::Register | Label::Look(_) | Label::Forget(_) | Label::Chore(_) => {}
         }
         match event {
             Ok(event) => self.happened(event),
@@ -217,6 +225,8 @@ impl Manager {
             Event::CallbackRun(Err(error)) => {
                 tracing::error!("a callback was not run: {}", ferroflow_telemetry::chain(&error));
             }
+            Event::Registered(_, Ok(())) => {}
+            Event::Registered(name, Err(error)) => looks::cannot_be_used(&name, &error),
             Event::Looked(name, looked) => self.looked(&name, *looked, now),
             Event::Forgotten(name, listed, done) => self.forgotten(&name, listed, done, now),
             Event::ChoreDone(chore, done) => {
@@ -239,7 +249,7 @@ impl Manager {
         match label {
             Label::Parse(file) => self.queue.finish(&file, now),
             Label::Store(file) => self.not_stored(&file, 0.0, now),
-            Label::Callback => {}
+            Label::Callback | Label::Register => {}
             Label::Look(name) => {
                 if let Some(tracked) = self.bundles.get_mut(&name) {
                     tracked.is_busy = false;

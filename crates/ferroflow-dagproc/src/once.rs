@@ -70,12 +70,18 @@ impl Pass {
         let asked: Vec<String> = asked(all, bundles)?.map(|bundle| bundle.name.clone()).collect();
         let mut files = Vec::new();
         for configured in all {
-            let is_asked = asked.contains(&configured.name);
-            if Bundle::register(cx, configured.clone()).await?.is_none() && is_asked {
-                // It has been logged why; here the command ends with it.
-                cx.bundles.describe(&configured.name).await?;
-            } else if is_asked {
+            let registered = Bundle::new(cx, configured.clone())?.register(cx).await;
+            if asked.contains(&configured.name) {
+                registered?;
                 files.extend(list(cx, configured).await?);
+            } else {
+                match registered {
+                    // The others are served without it.
+                    Err(error @ Error::Bundle(_)) => {
+                        tracing::error!("{}", ferroflow_telemetry::chain(&error));
+                    }
+                    registered => registered?,
+                }
             }
         }
         let names: BTreeSet<String> = all.iter().map(|bundle| bundle.name.clone()).collect();

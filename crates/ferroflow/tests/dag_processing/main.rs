@@ -1,6 +1,7 @@
 //! `ferroflow dag-processor`: what it writes beside what official Airflow writes, and what cannot stop it.
 
 mod accepted;
+mod bundles;
 mod callbacks;
 mod differences;
 mod differential;
