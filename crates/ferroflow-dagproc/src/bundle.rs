@@ -97,6 +97,7 @@ impl Bundle {
             (None, None) => cx.bundles.initialize(name).await?,
         };
         let mut found = current.clone();
+        let mut refreshed = None;
         if occasion != Occasion::FilesChanged || before.is_none() {
             let row = cx.db.read(|tx| async move { row(tx, name).await }.scope_boxed()).await?;
             let Some(row) = row else { return Err(Error::NoSuchBundle(name.to_owned())) };
@@ -108,18 +109,28 @@ impl Bundle {
             }
             let is_new =
                 !registered.supports_versioning || before.is_none() || found.version != current.version;
-            let version = found.version.as_deref().filter(|_| registered.supports_versioning && is_new);
-            cx.db
-                .transact(|tx| {
-                    async move { dag_bundle::set_refreshed(tx, name, version, now).await }.scope_boxed()
-                })
-                .await?;
             if !is_new {
+                self.note_refresh(cx, None, now).await?;
                 return Ok(Refreshed::Unchanged(found));
             }
+            refreshed = Some(found.version.clone().filter(|_| registered.supports_versioning));
         }
         let listing = self.list(found.path.clone(), now).await?;
+        // Not before: what cannot be listed is due as it was.
+        if let Some(version) = refreshed {
+            self.note_refresh(cx, version.as_deref(), now).await?;
+        }
         Ok(Refreshed::Listed(found, listing))
+    }
+
+    async fn note_refresh(&self, cx: &Context, version: Option<&str>, now: Timestamp) -> Result<(), Error> {
+        let name = &*self.name;
+        cx.db
+            .transact(|tx| {
+                async move { dag_bundle::set_refreshed(tx, name, version, now).await }.scope_boxed()
+            })
+            .await?;
+        Ok(())
     }
 
     async fn list(&self, path: PathBuf, now: Timestamp) -> Result<Listing, Error> {

@@ -14,9 +14,9 @@ use crate::files::{Change, Changed};
 use crate::manager::Manager;
 use crate::parse_file::Done;
 
-/// A file is parsed again after so long at the latest if a timetable has failed: until then its DAG gets no run, however
-/// long `min_file_process_interval` is.
-const REST_WITHOUT_NEXT_RUN: SignedDuration = SignedDuration::from_secs(15);
+/// A file is parsed again after so long at the latest, however long `min_file_process_interval` is, if a timetable has
+/// failed, since until then its DAG gets no run, or if nothing is in the database of what came of it.
+pub(crate) const LONGEST_REST_OF_UNFINISHED: SignedDuration = SignedDuration::from_secs(15);
 
 /// How soon a file comes again if somebody has locked a row of it.
 const REST_OF_LOCKED: SignedDuration = SignedDuration::from_secs(5);
@@ -32,7 +32,7 @@ impl Manager {
         if let Some(imports) = done.imports {
             statistics.imports = imports;
         }
-        let longest_rest = done.has_silent_timetable.then_some(REST_WITHOUT_NEXT_RUN);
+        let longest_rest = done.has_silent_timetable.then_some(LONGEST_REST_OF_UNFINISHED);
         self.finish(file, duration, longest_rest, now);
     }
 
@@ -43,9 +43,9 @@ impl Manager {
         self.queue.put_off(file, now, REST_OF_LOCKED);
     }
 
-    /// The file was parsed, but what came of it is not in the database: it is tried again when it is due.
+    /// The file was parsed, but what came of it is not in the database: it is tried again soon.
     pub(crate) fn not_stored(&mut self, file: &DagFile, duration: f64, now: Timestamp) {
-        self.finish(file, duration, None, now);
+        self.finish(file, duration, Some(LONGEST_REST_OF_UNFINISHED), now);
     }
 
     fn finish(

@@ -28,6 +28,8 @@ pub(crate) struct Tracked {
     pub(crate) is_busy: bool,
     /// Why it is to be looked at next.
     pub(crate) wanted: Option<Occasion>,
+    /// When it is tried again, if the last look has failed.
+    rests_until: Option<Timestamp>,
     pub(crate) forgetting: Forgetting,
 }
 
@@ -54,6 +56,7 @@ impl Tracked {
             is_watched: false,
             is_busy: false,
             wanted: Some(Occasion::Routine),
+            rests_until: None,
             forgetting: Forgetting::default(),
         }
     }
@@ -62,7 +65,8 @@ impl Tracked {
     pub(crate) fn is_idle(&self) -> bool {
         let Forgetting { is_under_way, next } = &self.forgetting;
         let is_forgetting = *is_under_way || next.as_ref().is_some_and(|(_, at)| at.is_none());
-        self.wanted.is_none() && !self.is_busy && !is_forgetting
+        let is_to_be_looked_at = self.wanted.is_some() && self.rests_until.is_none();
+        !is_to_be_looked_at && !self.is_busy && !is_forgetting
     }
 
     /// Notes why the bundle is to be looked at. A routine look may find that nothing is due, and lists nothing then:
@@ -88,20 +92,30 @@ impl Manager {
     pub(crate) fn look_at_bundles(&mut self, now: Timestamp) {
         let mut looks = Vec::new();
         for tracked in self.bundles.values_mut().filter(|tracked| !tracked.is_busy) {
+            if tracked.rests_until.is_some_and(|until| !has_come(until, now)) {
+                continue;
+            }
             let Some(occasion) = tracked.wanted.take() else { continue };
+            tracked.rests_until = None;
             tracked.is_busy = true;
             looks.push((tracked.bundle.clone(), tracked.state.clone(), occasion));
         }
         for (bundle, state, occasion) in looks {
             let (cx, name) = (Arc::clone(&self.cx), Arc::clone(&bundle.name));
-            self.spawn(Label::Look(Arc::clone(&name)), async move {
+            self.spawn(Label::Look(Arc::clone(&name), occasion), async move {
                 let looked = bundle.refresh(&cx, state.as_ref(), occasion, now).await;
-                Event::Looked(name, Box::new(looked))
+                Event::Looked(name, occasion, Box::new(looked))
             });
         }
     }
 
-    pub(crate) fn looked(&mut self, name: &Arc<str>, looked: Result<Refreshed, Error>, _now: Timestamp) {
+    pub(crate) fn looked(
+        &mut self,
+        name: &Arc<str>,
+        occasion: Occasion,
+        looked: Result<Refreshed, Error>,
+        now: Timestamp,
+    ) {
         let Some(tracked) = self.bundles.get_mut(name) else { return };
         tracked.is_busy = false;
         match looked {
@@ -114,7 +128,19 @@ impl Manager {
                 let is_other_version = before.is_some_and(|before| before.version != state.version);
                 self.take_up(name, &listing, is_other_version);
             }
-            Err(error) => cannot_be_used(name, &error),
+            Err(error) => {
+                cannot_be_used(name, &error);
+                self.not_looked(name, occasion, now);
+            }
+        }
+    }
+
+    /// A look has failed: it is tried again soon, for what it was wanted for.
+    pub(crate) fn not_looked(&mut self, name: &Arc<str>, occasion: Occasion, now: Timestamp) {
+        if let Some(tracked) = self.bundles.get_mut(name) {
+            tracked.is_busy = false;
+            tracked.want(occasion);
+            tracked.rests_until = now.checked_add(PAUSE).ok();
         }
     }
 
@@ -190,7 +216,6 @@ impl Manager {
     }
 }
 
-/// It is tried again when the bundle is looked at next.
 pub(crate) fn cannot_be_used(bundle: &str, error: &Error) {
     tracing::error!(bundle, "a bundle cannot be used now: {}", ferroflow_telemetry::chain(error));
 }

@@ -17,10 +17,11 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::bundle::{self, Bundle, Refreshed};
+use crate::bundle::{self, Bundle, Occasion, Refreshed};
 use crate::callbacks::{self, Callback};
 use crate::chores::{self, Chore, ChoreDone, Chores};
 use crate::context::Context;
+use crate::events::LONGEST_REST_OF_UNFINISHED;
 use crate::file::{DagFile, Statistics};
 use crate::files::{Change, Stamp, Watcher};
 use crate::looks::{self, Listed, Tracked};
@@ -57,7 +58,7 @@ pub(crate) enum Label {
     Store(DagFile),
     Callback,
     Register,
-    Look(Arc<str>),
+    Look(Arc<str>, Occasion),
     Forget(Arc<str>),
     Chore(Chore),
 }
@@ -68,7 +69,7 @@ pub(crate) enum Event {
     Stored(DagFile, f64, Result<Done, Error>),
     CallbackRun(Result<(), Error>),
     Registered(Arc<str>, Result<(), Error>),
-    Looked(Arc<str>, Box<Result<Refreshed, Error>>),
+    Looked(Arc<str>, Occasion, Box<Result<Refreshed, Error>>),
     Forgotten(Arc<str>, Listed, Result<bool, Error>),
     ChoreDone(Chore, Result<ChoreDone, Error>),
 }
@@ -199,7 +200,7 @@ impl Manager {
             }
             Label::Callback => self.children -= 1,
             Label::Store(_) => self.storing -= 1,
-            Label::Register | Label::Look(_) | Label::Forget(_) | Label::Chore(_) => {}
+            Label::Register | Label::Look(..) | Label::Forget(_) | Label::Chore(_) => {}
         }
         match event {
             Ok(event) => self.happened(event),
@@ -213,7 +214,7 @@ impl Manager {
             Event::Parsed(work, Ok(parsed)) => self.begin_to_store(work, parsed),
             Event::Parsed(work, Err(error)) => {
                 tracing::error!(file = %work.file, "a file was not parsed: {}", ferroflow_telemetry::chain(&error));
-                self.queue.finish(&work.file, now);
+                self.queue.finish_for_now(&work.file, now, LONGEST_REST_OF_UNFINISHED);
             }
             Event::Stored(file, duration, Ok(done)) => self.stored(&file, duration, done, now),
             Event::Stored(file, _, Err(error)) if error.is_busy() => self.put_off(&file, &error, now),
@@ -227,7 +228,7 @@ impl Manager {
             }
             Event::Registered(_, Ok(())) => {}
             Event::Registered(name, Err(error)) => looks::cannot_be_used(&name, &error),
-            Event::Looked(name, looked) => self.looked(&name, *looked, now),
+            Event::Looked(name, occasion, looked) => self.looked(&name, occasion, *looked, now),
             Event::Forgotten(name, listed, done) => self.forgotten(&name, listed, done, now),
             Event::ChoreDone(chore, done) => {
                 self.chores.done(chore, now);
@@ -247,14 +248,10 @@ impl Manager {
             tracing::error!(?label, "this is a bug in ferroflow: {error}");
         }
         match label {
-            Label::Parse(file) => self.queue.finish(&file, now),
+            Label::Parse(file) => self.queue.finish_for_now(&file, now, LONGEST_REST_OF_UNFINISHED),
             Label::Store(file) => self.not_stored(&file, 0.0, now),
             Label::Callback | Label::Register => {}
-            Label::Look(name) => {
-                if let Some(tracked) = self.bundles.get_mut(&name) {
-                    tracked.is_busy = false;
-                }
-            }
+            Label::Look(name, occasion) => self.not_looked(&name, occasion, now),
             Label::Forget(name) => {
                 if let Some(tracked) = self.bundles.get_mut(&name) {
                     tracked.forgetting.is_under_way = false;

@@ -11,5 +11,6 @@ mod killed;
 mod locked;
 mod memory;
 mod official;
+mod refused;
 
 const FERROFLOW: &str = env!("CARGO_BIN_EXE_ferroflow");
