@@ -2,8 +2,9 @@
 //!
 //! Every known file is in one of four places: ready, asleep until it is due again, busy (being parsed), or done
 //! (parsed as often as asked). Ready files are ordered by urgency: what somebody asked for, then what is new or
-//! has changed, then what is merely due, the longest waiting first. Each operation costs the logarithm of the
-//! number of files; files that sleep cost nothing.
+//! has changed, then what is merely due, the longest waiting first. A file that changes again and again has no more than
+//! every other turn while others wait. Each operation costs the logarithm of the number of files; files that sleep cost
+//! nothing.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -40,6 +41,8 @@ pub enum Urgency {
     Requested,
     /// It is new, or was modified.
     Changed,
+    /// It was modified again, and had its turn while others waited that wait still.
+    ChangedAgain,
     /// It has rested long enough.
     Due,
 }
@@ -50,8 +53,13 @@ pub struct FileQueue<F> {
     rules: QueueRules,
     files: HashMap<F, Entry>,
     ready: BTreeSet<(Urgency, i128, F)>,
+    /// The ready files in the order in which they became so.
+    waiting: BTreeSet<(u64, F)>,
     asleep: BTreeSet<(Timestamp, F)>,
-    requests: i128,
+    /// Counts what became ready, and what was taken.
+    events: u64,
+    /// Whether the last one that was taken had changed again: the next turn is that of the longest waiting.
+    is_turn_of_others: bool,
     busy: usize,
 }
 
@@ -60,6 +68,9 @@ struct Entry {
     /// When it was modified, as far as is known.
     modified: Timestamp,
     runs: u32,
+    /// When it became ready, if it is, and when it was last taken, by the count of events.
+    ready_since: u64,
+    taken: u64,
     place: Place,
 }
 
@@ -79,8 +90,10 @@ impl<F: Clone + Ord + Hash> FileQueue<F> {
             rules,
             files: HashMap::new(),
             ready: BTreeSet::new(),
+            waiting: BTreeSet::new(),
             asleep: BTreeSet::new(),
-            requests: 0,
+            events: 0,
+            is_turn_of_others: false,
             busy: 0,
         }
     }
@@ -88,7 +101,10 @@ impl<F: Clone + Ord + Hash> FileQueue<F> {
     /// A file exists and was modified then. Returns whether that is news.
     pub fn observe(&mut self, file: &F, modified: Timestamp) -> bool {
         let Some(entry) = self.files.get_mut(file) else {
-            self.files.insert(file.clone(), Entry { modified, runs: 0, place: Place::Done });
+            self.files.insert(
+                file.clone(),
+                Entry { modified, runs: 0, ready_since: 0, taken: 0, place: Place::Done },
+            );
             self.make_ready(file, Urgency::Changed);
             return true;
         };
@@ -120,9 +136,24 @@ impl<F: Clone + Ord + Hash> FileQueue<F> {
     /// The next file to parse, which is busy from now on.
     pub fn take(&mut self, now: Timestamp) -> Option<(F, Urgency)> {
         self.wake(now);
-        let (urgency, _, file) = self.ready.pop_first()?;
+        let (urgency, _, file) = self.ready.first()?;
+        let (mut urgency, mut file) = (*urgency, file.clone());
+        let others = if self.is_turn_of_others { self.waiting.first() } else { None };
+        if urgency == Urgency::ChangedAgain
+            && let Some((_, longest_waiting)) = others
+            && let Some(Place::Ready(its, _)) = self.files.get(longest_waiting).map(|entry| entry.place)
+        {
+            (urgency, file) = (its, longest_waiting.clone());
+            self.is_turn_of_others = false;
+        } else {
+            self.is_turn_of_others = urgency == Urgency::ChangedAgain;
+        }
+        self.leave(&file);
+        self.events += 1;
         if let Some(entry) = self.files.get_mut(&file) {
             entry.place = Place::Busy(None);
+            entry.taken = self.events;
+            entry.ready_since = 0;
             self.busy += 1;
         }
         Some((file, urgency))
@@ -220,11 +251,17 @@ impl<F: Clone + Ord + Hash> FileQueue<F> {
 
     /// Makes a file ready, or more urgent. One that is busy will be ready afterwards.
     fn make_ready(&mut self, file: &F, urgency: Urgency) {
+        let has_had_its_turn = self.has_had_its_turn(file);
         let Some(entry) = self.files.get_mut(file) else { return };
+        let urgency = match urgency {
+            Urgency::Changed if has_had_its_turn => Urgency::ChangedAgain,
+            urgency => urgency,
+        };
         match &mut entry.place {
             Place::Busy(again) => *again = Some(again.map_or(urgency, |before| before.min(urgency))),
             Place::Ready(before, _) if *before < urgency => {}
             Place::Ready(Urgency::Requested, _) => {}
+            Place::Ready(Urgency::ChangedAgain, _) if urgency == Urgency::ChangedAgain => {}
             Place::Done if self.rules.max_runs.is_some_and(|limit| entry.runs >= limit) => {}
             _ => {
                 let modified = entry.modified;
@@ -234,13 +271,17 @@ impl<F: Clone + Ord + Hash> FileQueue<F> {
         }
     }
 
+    /// Whether somebody waits still who did so when the file was taken.
+    fn has_had_its_turn(&self, file: &F) -> bool {
+        let longest_waiting = self.waiting.first().map(|(since, _)| *since);
+        self.files.get(file).zip(longest_waiting).is_some_and(|(entry, since)| since < entry.taken)
+    }
+
     /// Puts a file that is nowhere among the ready ones.
     fn put(&mut self, file: &F, urgency: Urgency, since: Timestamp) {
+        self.events += 1;
         let order = match (urgency, &self.rules.sort_mode) {
-            (Urgency::Requested, _) => {
-                self.requests += 1;
-                self.requests
-            }
+            (Urgency::Requested | Urgency::ChangedAgain, _) => i128::from(self.events),
             // In any other order, files that are due again soon would keep the others waiting for ever.
             (Urgency::Due, _) => since.as_nanosecond(),
             (Urgency::Changed, SortMode::ModifiedTime) => -since.as_nanosecond(),
@@ -252,8 +293,12 @@ impl<F: Clone + Ord + Hash> FileQueue<F> {
             }
         };
         if let Some(entry) = self.files.get_mut(file) {
+            if entry.ready_since == 0 {
+                entry.ready_since = self.events;
+            }
             entry.place = Place::Ready(urgency, order);
             self.ready.insert((urgency, order, file.clone()));
+            self.waiting.insert((entry.ready_since, file.clone()));
         }
     }
 
@@ -262,6 +307,9 @@ impl<F: Clone + Ord + Hash> FileQueue<F> {
         match self.files.get(file).map(|entry| entry.place) {
             Some(Place::Ready(urgency, order)) => {
                 self.ready.remove(&(urgency, order, file.clone()));
+                if let Some(entry) = self.files.get_mut(file) {
+                    self.waiting.remove(&(entry.ready_since, file.clone()));
+                }
             }
             Some(Place::Asleep(due)) => {
                 self.asleep.remove(&(due, file.clone()));
@@ -410,6 +458,59 @@ mod tests {
             }
             parsed.sort_unstable();
             assert_eq!(parsed, ["a", "a", "b", "b", "z", "z"]);
+        }
+    }
+
+    /// One child, and the hot files change while they are parsed, or as soon as they have been.
+    #[test]
+    fn files_that_change_again_and_again_have_every_other_turn_at_most() {
+        for sort_mode in [SortMode::ModifiedTime, SortMode::Alphabetical] {
+            for changes_while_parsed in [true, false] {
+                let mut queue = queue(sort_mode.clone(), None);
+                queue.observe(&"due", at(1));
+                assert_eq!(drain(&mut queue, 1), ["due"]);
+                queue.finish(&"due", at(1));
+                for file in ["a_hot", "b_hot", "z_changed"] {
+                    queue.observe(&file, at(if file == "z_changed" { 2 } else { 3 }));
+                }
+                let mut parsed = Vec::new();
+                for round in 40..48 {
+                    let (file, _) = queue.take(at(round)).unwrap();
+                    parsed.push(file);
+                    if changes_while_parsed && file.ends_with("hot") {
+                        queue.observe(&file, at(round));
+                    }
+                    queue.finish(&file, at(round));
+                    if !changes_while_parsed && file.ends_with("hot") {
+                        queue.observe(&file, at(round));
+                    }
+                }
+                assert!(parsed[..3].contains(&"z_changed"), "{parsed:?}");
+                assert!(parsed[..5].contains(&"due"), "{parsed:?}");
+                assert!(parsed[5..].contains(&"a_hot") && parsed[5..].contains(&"b_hot"), "{parsed:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_changes_a_file_twice_waits_for_few() {
+        let mut queue = queue(SortMode::ModifiedTime, None);
+        let due: Vec<String> = (0..100).map(|number| format!("due_{number}")).collect();
+        let due: Vec<&'static str> = due.into_iter().map(|name| &*name.leak()).collect();
+        for file in due.iter().chain(&["edited"]) {
+            queue.observe(file, at(1));
+        }
+        for file in drain(&mut queue, 2) {
+            queue.finish(&file, at(3));
+        }
+        for second in [40, 50] {
+            queue.observe(&"edited", at(second));
+            let first: Vec<&str> =
+                (0..2).filter_map(|_| queue.take(at(second))).map(|(file, _)| file).collect();
+            assert!(first.contains(&"edited"), "{first:?}");
+            for file in first {
+                queue.finish(&file, at(second));
+            }
         }
     }
 
