@@ -90,7 +90,7 @@ fn gather<'a>(job: &'a Job<'_>, failures: &[TimetableFailure]) -> BTreeMap<&'a s
     for dag in &job.refused {
         note(file, dag.reason.clone(), true);
     }
-    for dag in &job.unreadable {
+    for dag in job.unreadable.iter().chain(&job.kept_back) {
         note(file, dag.reason.clone(), false);
     }
     for failure in failures {

@@ -134,6 +134,7 @@ pub async fn store_file(
             dags: prepared.dags.iter().collect(),
             refused: prepared.refused.clone(),
             unreadable: Vec::new(),
+            kept_back: Vec::new(),
             answers: &answers,
             settings,
             now,
@@ -150,18 +151,16 @@ pub async fn store_file(
 }
 
 /// A DAG with a value that the database refuses becomes an import error, and does not keep its siblings back. Nor does one
-/// of which something stored cannot be read; that stays in service as it is.
+/// of which something stored cannot be read, or which a trigger keeps from being written; that stays in service as it is.
 async fn write_what_the_database_takes(db: &Db, mut job: Job<'_>) -> Result<Written, ferroflow_db::Error> {
     match write_all(db, &job).await {
         Err(error) if refused::is_about_a_dag(&error) && !job.dags.is_empty() => {
             tracing::debug!(path = job.file.relative_path, %error, "looking for DAGs that the database refuses");
-            let (refused, unreadable) = refused::find(db, &job).await?;
-            let is_left_out = |dag: &str| {
-                refused.iter().chain(&unreadable).any(|left_out| left_out.dag_id.as_deref() == Some(dag))
-            };
-            job.dags.retain(|dag| !is_left_out(dag.id()));
-            job.refused.extend(refused);
-            job.unreadable.extend(unreadable);
+            let left_out = refused::find(db, &job).await?;
+            job.dags.retain(|dag| !left_out.contains(dag.id()));
+            job.refused.extend(left_out.refused);
+            job.unreadable.extend(left_out.unreadable);
+            job.kept_back.extend(left_out.kept_back);
             write_all(db, &job).await
         }
         written => written,

@@ -20,6 +20,8 @@ pub(super) struct Job<'a> {
     pub(super) refused: Vec<RefusedDag>,
     /// Those of which something stored cannot be read.
     pub(super) unreadable: Vec<RefusedDag>,
+    /// Those whose rows cannot be written, and are left alone.
+    pub(super) kept_back: Vec<RefusedDag>,
     pub(super) answers: &'a Answers,
     pub(super) settings: &'a StoreSettings,
     pub(super) now: Timestamp,
@@ -48,7 +50,7 @@ pub(super) async fn write(tx: &mut Tx, job: &Job<'_>) -> Result<Written, Error> 
         Ok(schedules) => schedules,
         Err(dag_id) => return Ok(Written::RunWasMade { dag_id }),
     };
-    let refused = job.refused.iter().chain(&job.unreadable).cloned().collect();
+    let refused = job.refused.iter().chain(&job.unreadable).chain(&job.kept_back).cloned().collect();
     let mut stored = Stored { refused, ..Stored::default() };
     if !dag_ids.is_empty() {
         write_dags(tx, job, &existing, &schedules).await?;
@@ -77,7 +79,8 @@ pub(super) async fn write(tx: &mut Tx, job: &Job<'_>) -> Result<Written, Error> 
         // The file has them, or they would be taken for gone.
         dag::set_found(tx, &unreadable, job.now).await?;
     }
-    let delivered = [dag_ids.clone(), unreadable].concat();
+    let kept_back: Vec<String> = job.kept_back.iter().filter_map(|dag| dag.dag_id.clone()).collect();
+    let delivered = [dag_ids.clone(), unreadable, kept_back].concat();
     stored.import_errors = errors::write_all(tx, job, &stored.timetable_failures, &delivered).await?;
     if !dag_ids.is_empty() {
         warnings::write(tx, job, &dag_ids).await?;

@@ -13,6 +13,7 @@ on_every_database!(
     a_dag_that_no_longer_fits_is_taken_out_of_service_and_comes_back,
     messages_are_told_whatever_is_in_them,
     many_dags_beside_few_bad_ones_are_stored,
+    a_dag_that_a_trigger_keeps_back_is_told_and_its_siblings_are_stored,
 );
 
 /// Which databases refuse a value.
@@ -176,4 +177,49 @@ async fn many_dags_beside_few_bad_ones_are_stored(server: Server) {
     assert_eq!(refused, expected);
     assert_eq!(stored.dags.len(), ids.len() - expected.len());
     assert_eq!(place.row("d05").await.last_parsed_time, Some(NOW));
+}
+
+/// A trigger that refuses what is written of DAGs that begin like this.
+async fn refuse(place: &Place, prefix: &str) {
+    let when = format!("NEW.dag_id LIKE '{prefix}%'");
+    let statements = match place.db.dialect() {
+        Dialect::Sqlite => vec![format!(
+            "CREATE TRIGGER refusal BEFORE INSERT ON dag_version WHEN {when} \
+             BEGIN SELECT RAISE(ABORT, 'the site says no'); END"
+        )],
+        Dialect::Postgres => vec![
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN RAISE EXCEPTION ''the site says no''; END'"
+                .to_owned(),
+            format!(
+                "CREATE TRIGGER refusal BEFORE INSERT ON dag_version FOR EACH ROW WHEN ({when}) EXECUTE FUNCTION refuse()"
+            ),
+        ],
+        _ => vec![format!(
+            "CREATE TRIGGER refusal BEFORE INSERT ON dag_version FOR EACH ROW \
+             IF {when} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the site says no'; END IF"
+        )],
+    };
+    for statement in statements {
+        place.database.execute(statement).await;
+    }
+}
+
+async fn a_dag_that_a_trigger_keeps_back_is_told_and_its_siblings_are_stored(server: Server) {
+    let place = Place::new(server).await;
+    refuse(&place, "b").await;
+    let dags = ["a", "bad", "z"].map(|dag_id| dag(&place, dag_id, "")).to_vec();
+    let stored = place.store(file("file.py", dags), &settings(), NOW).await;
+    assert_siblings(&stored, &["a", "z"], "a trigger");
+    let told = &stored.import_errors[0].error.stacktrace;
+    assert!(told.starts_with("DAG bad cannot be stored: ") && told.contains("the site says no"), "{told}");
+
+    // If it is about all of them, it is about none: SQLite says no more than that a constraint is violated.
+    let dags = ["b_one", "b_other"].map(|dag_id| dag(&place, dag_id, "")).to_vec();
+    let stored = place.try_to_store(file("other.py", dags), &settings(), NOW).await;
+    if place.db.dialect() == Dialect::Sqlite {
+        assert_eq!(stored.unwrap().refused.len(), 2);
+    } else {
+        assert!(stored.unwrap_err().to_string().contains("the site says no"));
+    }
 }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferroflow_dagproc::store::{Description, FileResult, StoreSettings, Stored, Timetables, store_file};
+use ferroflow_dagproc::store::{
+    Description, FileResult, StoreError, StoreSettings, Stored, Timetables, store_file,
+};
 use ferroflow_db::dag::Dag;
 use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag, dag_bundle, import_error};
 use ferroflow_model::timetable::{Restriction, RunInfo};
@@ -113,7 +115,16 @@ impl Place {
     }
 
     pub(crate) async fn store(&self, file: FileResult, settings: &StoreSettings, now: Timestamp) -> Stored {
-        store_file(&self.db, file, settings, &NoPython, now).await.unwrap()
+        self.try_to_store(file, settings, now).await.unwrap()
+    }
+
+    pub(crate) async fn try_to_store(
+        &self,
+        file: FileResult,
+        settings: &StoreSettings,
+        now: Timestamp,
+    ) -> Result<Stored, StoreError> {
+        store_file(&self.db, file, settings, &NoPython, now).await
     }
 
     pub(crate) async fn row(&self, dag_id: &str) -> Dag {
