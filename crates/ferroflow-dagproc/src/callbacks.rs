@@ -4,7 +4,7 @@
 //! the same after a restart, sees that the holder is dead and runs it. Each has a child of its own, so that one that
 //! crashes takes no other with it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use ferroflow_python::{ParseOutcome, ParseRequest, Sink, parse};
 use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::Error;
 use crate::context::Context;
@@ -39,7 +40,20 @@ struct Request {
     whole: Value,
 }
 
+/// What this processor holds, as far as it knows.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) job_id: i64,
+    pub(crate) ids: HashSet<Uuid>,
+    /// Whether nothing is being taken: then rows of its job that it does not know are nobody's.
+    pub(crate) is_all: bool,
+}
+
 impl Callback {
+    pub(crate) fn id(&self) -> Uuid {
+        self.held.id
+    }
+
     /// The file that defines it, for people.
     pub(crate) fn place(&self) -> String {
         format!("{}/{}", self.request.bundle_name, self.request.filepath)
@@ -150,31 +164,32 @@ pub(crate) async fn give_back(cx: &Context, callback: &Callback) -> Result<(), E
     Ok(())
 }
 
-/// Gives back what processors hold that are dead. Returns how many callbacks that were.
-pub(crate) async fn rescue(cx: &Context, own_job: i64, now: Timestamp) -> Result<usize, Error> {
+/// Gives back what processors hold that are dead, and what this one holds without knowing: the connection was lost when it
+/// took it or gave it back, say. Returns how many callbacks that were.
+pub(crate) async fn rescue(cx: &Context, own: &Held, now: Timestamp) -> Result<usize, Error> {
     let patience = signed(cx.settings.dag_processor.health_check_threshold);
     let is_any =
         cx.db.read(|tx| async move { Ok(!callback::held(tx).await?.is_empty()) }.scope_boxed()).await?;
     if !is_any {
         return Ok(0);
     }
-    let rescued = cx.db.transact(|tx| release_of_the_dead(tx, own_job, patience, now).scope_boxed()).await?;
+    let rescued = cx.db.transact(|tx| release_of_the_dead(tx, own, patience, now).scope_boxed()).await?;
     if rescued > 0 {
-        tracing::warn!(callbacks = rescued, "callbacks of a dead processor are run again");
+        tracing::warn!(callbacks = rescued, "callbacks that nobody was about to run are given back");
     }
     Ok(rescued)
 }
 
 async fn release_of_the_dead(
     tx: &mut Tx,
-    own_job: i64,
+    own: &Held,
     patience: SignedDuration,
     now: Timestamp,
 ) -> Result<usize, DbError> {
-    let mut is_alive = HashMap::from([(own_job, true)]);
+    let mut is_alive = HashMap::from([(own.job_id, !own.is_all)]);
     let mut rescued = 0;
     for held in callback::held(tx).await? {
-        let Some(holder) = held.job_id() else { continue };
+        let Some(holder) = held.job_id().filter(|_| !own.ids.contains(&held.id)) else { continue };
         let lives = if let Some(lives) = is_alive.get(&holder) {
             *lives
         } else {

@@ -18,7 +18,7 @@ impl Manager {
         let slots = self.slots();
         while self.children < slots {
             if let Some(callback) = self.callbacks.pop_front() {
-                let (cx, label) = (Arc::clone(&self.cx), Label::Callback);
+                let (cx, label) = (Arc::clone(&self.cx), Label::Callback(callback.id()));
                 self.children += 1;
                 self.spawn(
                     label,

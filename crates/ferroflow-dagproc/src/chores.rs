@@ -138,15 +138,21 @@ pub(crate) fn begin(manager: &mut Manager, chore: Chore, now: Timestamp) -> Opti
             Some(Box::pin(async move { take_requests(&cx, &bundles).await }))
         }
         // What is taken is not given to another processor: no more than can be run soon.
-        Chore::TakeCallbacks if !manager.callbacks.is_empty() => None,
+        // Nor while it is looked which are nobody's.
+        Chore::TakeCallbacks if !manager.callbacks.is_empty() || manager.is_at(Chore::RescueCallbacks) => {
+            None
+        }
         Chore::TakeCallbacks => {
             let bundles = bundles();
             Some(Box::pin(async move { take_callbacks(&cx, &bundles, job_id).await }))
         }
-        Chore::RescueCallbacks => Some(Box::pin(async move {
-            callbacks::rescue(&cx, job_id, now).await?;
-            Ok(ChoreDone::Nothing)
-        })),
+        Chore::RescueCallbacks => {
+            let held = manager.held_callbacks();
+            Some(Box::pin(async move {
+                callbacks::rescue(&cx, &held, now).await?;
+                Ok(ChoreDone::Nothing)
+            }))
+        }
         Chore::LookAtBundles => {
             for tracked in manager.bundles.values_mut() {
                 let is_listed = tracked.is_watched || tracked.bundle.watched_path().is_none();

@@ -16,9 +16,10 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::bundle::{self, Bundle, Occasion, Refreshed};
-use crate::callbacks::{self, Callback};
+use crate::callbacks::{self, Callback, Held};
 use crate::chores::{self, Chore, ChoreDone, Chores};
 use crate::context::Context;
 use crate::events::LONGEST_REST_OF_UNFINISHED;
@@ -56,7 +57,7 @@ pub(crate) struct Manager {
 pub(crate) enum Label {
     Parse(DagFile),
     Store(DagFile),
-    Callback,
+    Callback(Uuid),
     Register,
     Look(Arc<str>, Occasion),
     Forget(Arc<str>),
@@ -169,6 +170,24 @@ impl Manager {
         self.spawn(Label::Chore(chore), async move { Event::ChoreDone(chore, work.await) });
     }
 
+    /// Whether a chore is under way.
+    pub(crate) fn is_at(&self, chore: Chore) -> bool {
+        self.labels.values().any(|label| matches!(label, Label::Chore(under_way) if *under_way == chore))
+    }
+
+    /// The callbacks that wait to be run, or are.
+    pub(crate) fn held_callbacks(&self) -> Held {
+        let running = self.labels.values().filter_map(|label| match label {
+            Label::Callback(id) => Some(*id),
+            _ => None,
+        });
+        Held {
+            job_id: self.job_id,
+            ids: self.callbacks.iter().map(Callback::id).chain(running).collect(),
+            is_all: !self.is_at(Chore::TakeCallbacks),
+        }
+    }
+
     pub(crate) fn spawn(
         &mut self,
         label: Label,
@@ -198,7 +217,7 @@ impl Manager {
                 self.children -= 1;
                 self.parsing.remove(file);
             }
-            Label::Callback => self.children -= 1,
+            Label::Callback(_) => self.children -= 1,
             Label::Store(_) => self.storing -= 1,
             Label::Register | Label::Look(..) | Label::Forget(_) | Label::Chore(_) => {}
         }
@@ -250,7 +269,7 @@ impl Manager {
         match label {
             Label::Parse(file) => self.queue.finish_for_now(&file, now, LONGEST_REST_OF_UNFINISHED),
             Label::Store(file) => self.not_stored(&file, 0.0, now),
-            Label::Callback | Label::Register => {}
+            Label::Callback(_) | Label::Register => {}
             Label::Look(name, occasion) => self.not_looked(&name, occasion, now),
             Label::Forget(name) => {
                 if let Some(tracked) = self.bundles.get_mut(&name) {
@@ -286,7 +305,7 @@ impl Manager {
         }
         let enough = tokio::time::sleep(Duration::from_secs(5));
         tokio::pin!(enough);
-        while self.labels.values().any(|label| matches!(label, Label::Store(_) | Label::Callback)) {
+        while self.labels.values().any(|label| matches!(label, Label::Store(_) | Label::Callback(_))) {
             tokio::select! {
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
                 () = &mut enough => break,

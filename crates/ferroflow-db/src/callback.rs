@@ -99,7 +99,7 @@ pub async fn hold(
     limit: u32,
     job_id: i64,
 ) -> Result<Vec<HeldCallback>, Error> {
-    hold_rows(tx, bundles, i64::from(limit), |_| true, job_id).await
+    hold_rows(tx, bundles, limit, |_| true, job_id).await
 }
 
 /// The same for those of which something is so, as many as there are.
@@ -109,28 +109,31 @@ pub async fn hold_some(
     is_wanted: impl Fn(&Json) -> bool + Send,
     job_id: i64,
 ) -> Result<Vec<HeldCallback>, Error> {
-    hold_rows(tx, bundles, i64::MAX, is_wanted, job_id).await
+    hold_rows(tx, bundles, u32::MAX, is_wanted, job_id).await
 }
 
 async fn hold_rows(
     tx: &mut Tx,
     bundles: &[String],
-    limit: i64,
+    limit: u32,
     is_wanted: impl Fn(&Json) -> bool + Send,
     job_id: i64,
 ) -> Result<Vec<HeldCallback>, Error> {
     let names: Bind = bundles.iter().map(String::as_str).collect();
-    let mut rows = tx.fetch_all(sql!("callback/lock_of_bundles"), binds![names, limit]).await?;
-    rows.retain(|row| is_wanted(&readable(row)));
-    let mut held = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let known = row.get("id").and_then(|id| Ok((id, row.get("bundle_name")?)));
-        let Some((id, bundle)): Option<(Uuid, String)> = tx.or_note(known)? else { continue };
+    let waiting = |row: &Row| {
+        let (id, bundle): (Uuid, String) = (row.get("id")?, row.get("bundle_name")?);
+        Ok((id, bundle, readable(row)))
+    };
+    let mut found =
+        tx.first_readable(sql!("callback/lock_of_bundles"), binds![names], limit, waiting).await?;
+    found.retain(|(_, _, data)| is_wanted(data));
+    let mut held = Vec::with_capacity(found.len());
+    for (id, bundle, data) in found {
         let holder: String = format!("{HOLDER}{job_id}:{bundle}").chars().take(250).collect();
         let running = CallbackState::Running.as_str();
         let binds = binds![holder.as_str(), running, id, bundle.as_str()];
         if tx.execute(sql!("callback/set_holder"), binds).await? == 1 {
-            held.push(HeldCallback { id, data: readable(row), holder });
+            held.push(HeldCallback { id, data, holder });
         }
     }
     Ok(held)

@@ -59,6 +59,23 @@ async fn callbacks_are_taken_by_their_weight(server: Server) {
     assert_eq!(weights, [3, 2]);
 }
 
+/// Servers have no row here that cannot be read.
+#[tokio::test]
+async fn callbacks_that_cannot_be_read_take_no_place() {
+    let database = TestDb::migrated(Server::Sqlite).await;
+    let db = database.connect().await;
+    for weight in 1..=4 {
+        add_callback(&db, "dags", weight).await;
+    }
+    for weight in [3, 4] {
+        let spoil = format!("UPDATE callback SET id = 'no {weight}' WHERE priority_weight = {weight}");
+        database.execute(spoil).await;
+    }
+    let bundles = ["dags".to_owned()];
+    let taken = db.transact(|tx| callback::hold(tx, &bundles, 2, 1).scope_boxed()).await.unwrap();
+    assert_eq!(taken.len(), 2);
+}
+
 async fn a_request_is_taken_once_and_only_for_its_bundle(server: Server) {
     let database = TestDb::migrated(server).await;
     let db = database.connect().await;

@@ -66,3 +66,21 @@ async fn on_sqlite() {
 async fn on_postgres() {
     two_processors_call_each_callback_once(Server::Postgres).await;
 }
+
+/// As it is left if the connection is lost while a callback is taken: the row says so, and the processor does not know.
+#[tokio::test]
+async fn a_callback_that_a_living_processor_does_not_know_of_is_run() {
+    let place = Place::on(Server::Sqlite).await.with("AIRFLOW__DAG_PROCESSOR__HEALTH_CHECK_THRESHOLD", "2");
+    let called = place.root().join("called");
+    let place = place.with("CALLED", &called.display().to_string());
+    place.write("calls_back.py", DAG);
+    place.process_once(FERROFLOW);
+    let mut observer = place.observe();
+    observer.ask(&json!(["add_dag_callbacks", "calls_back", "calls_back.py", 0, 1]));
+    // The processor that comes next is the second one on this database.
+    place.db().execute("UPDATE callback SET bundle_name = 'ferroflow:2:main', state = 'running'").await;
+    let running = place.start(FERROFLOW, &["dag-processor"]);
+    let lines = || std::fs::read_to_string(&called).unwrap_or_default();
+    assert!(wait_until(60, || lines() == "run 0\n"), "{}\n{}", lines(), running.log());
+    assert!(wait_until(30, || observer.ask(&json!(["callbacks_left"])) == json!(0)));
+}
