@@ -54,6 +54,10 @@ impl Callback {
         self.held.id
     }
 
+    pub(crate) fn bundle(&self) -> &str {
+        &self.request.bundle_name
+    }
+
     /// The file that defines it, for people.
     pub(crate) fn place(&self) -> String {
         format!("{}/{}", self.request.bundle_name, self.request.filepath)
@@ -93,7 +97,7 @@ pub(crate) async fn take(
             Ok(request) => callbacks.push(Callback { held, request }),
             Err(reason) => {
                 tracing::error!(id = %held.id, "a callback cannot be read and is dropped: {reason}");
-                finish(cx, &held).await?;
+                delete(cx, &held).await?;
             }
         }
     }
@@ -118,24 +122,52 @@ pub async fn run_callbacks_of_run(
     let number = held.len();
     for held in held {
         match read(&held.data) {
-            Ok(request) => run_with(cx, &Callback { held, request }, sink).await?,
-            Err(_) => finish(cx, &held).await?,
+            Ok(request) => run_or_drop(cx, &Callback { held, request }, sink).await?,
+            Err(_) => delete(cx, &held).await?,
         }
     }
     Ok(number)
 }
 
-/// Runs a callback. What it raises is in the log of its file, as with Airflow.
-pub(crate) async fn run(cx: &Context, callback: &Callback, now: Timestamp) -> Result<(), Error> {
-    let request = &callback.request;
-    run_with(cx, callback, &cx.logs.sink(&request.bundle_name, &request.filepath, now)).await
+/// Nobody else would run it later.
+async fn run_or_drop(cx: &Context, callback: &Callback, sink: &Arc<dyn Sink>) -> Result<(), Error> {
+    let reason = match folder(cx, callback).await {
+        Ok(Some(folder)) => return run_with(cx, callback, folder, sink).await,
+        Ok(None) => "its bundle is not configured".to_owned(),
+        Err(error) => ferroflow_telemetry::chain(&error),
+    };
+    tracing::error!(file = callback.place(), "a callback is dropped: {reason}");
+    finish(cx, callback).await
 }
 
-async fn run_with(cx: &Context, callback: &Callback, sink: &Arc<dyn Sink>) -> Result<(), Error> {
+/// Where the file of a callback is: in the version of the bundle that the run used. `None` if the bundle is not configured.
+pub(crate) async fn folder(cx: &Context, callback: &Callback) -> Result<Option<PathBuf>, Error> {
+    let Request { bundle_name, bundle_version, .. } = &callback.request;
+    if !cx.configured().await?.iter().any(|bundle| bundle.name == *bundle_name) {
+        return Ok(None);
+    }
+    cx.bundle_folder(bundle_name, bundle_version.as_deref()).await.map(Some)
+}
+
+/// Runs a callback whose bundle is in this folder. What it raises is in the log of its file, as with Airflow.
+pub(crate) async fn run(
+    cx: &Context,
+    callback: &Callback,
+    bundle_path: PathBuf,
+    now: Timestamp,
+) -> Result<(), Error> {
     let request = &callback.request;
-    let Some(bundle_path) = folder(cx, request).await else {
-        return finish(cx, &callback.held).await;
-    };
+    let sink = cx.logs.sink(&request.bundle_name, &request.filepath, now);
+    run_with(cx, callback, bundle_path, &sink).await
+}
+
+async fn run_with(
+    cx: &Context,
+    callback: &Callback,
+    bundle_path: PathBuf,
+    sink: &Arc<dyn Sink>,
+) -> Result<(), Error> {
+    let request = &callback.request;
     let parse_request = ParseRequest {
         file: bundle_path.join(&request.filepath),
         bundle_path,
@@ -154,7 +186,7 @@ async fn run_with(cx: &Context, callback: &Callback, sink: &Arc<dyn Sink>) -> Re
     if let ParseOutcome::Failed(failure) = report.outcome {
         tracing::error!(file = callback.place(), "a callback was not run to its end: {failure}");
     }
-    finish(cx, &callback.held).await
+    finish(cx, callback).await
 }
 
 /// Gives a callback back that was not run.
@@ -209,8 +241,13 @@ async fn release_of_the_dead(
     Ok(rescued)
 }
 
-/// Removes what was run, however long the database is away: nobody else would, as long as this process lives.
-async fn finish(cx: &Context, held: &HeldCallback) -> Result<(), Error> {
+/// Removes a callback that was run, or never will be.
+pub(crate) async fn finish(cx: &Context, callback: &Callback) -> Result<(), Error> {
+    delete(cx, &callback.held).await
+}
+
+/// However long the database is away: nobody else would, as long as this process lives.
+async fn delete(cx: &Context, held: &HeldCallback) -> Result<(), Error> {
     const PAUSE: Duration = Duration::from_secs(5);
     loop {
         let deleted = cx.db.transact(|tx| async move { callback::delete_held(tx, held).await }.scope_boxed());
@@ -220,19 +257,6 @@ async fn finish(cx: &Context, held: &HeldCallback) -> Result<(), Error> {
                 tracing::error!(id = %held.id, "a callback that was run cannot be removed: {}", ferroflow_telemetry::chain(&error));
                 tokio::time::sleep(PAUSE).await;
             }
-        }
-    }
-}
-
-/// Where the file of a callback is: in the version of the bundle that the run used.
-async fn folder(cx: &Context, request: &Request) -> Option<PathBuf> {
-    let version = request.bundle_version.as_deref();
-    match cx.bundle_folder(&request.bundle_name, version).await {
-        Ok(folder) => Some(folder),
-        Err(error) => {
-            let place = format!("{}/{}", request.bundle_name, request.filepath);
-            tracing::error!(file = place, "a callback is dropped: {}", ferroflow_telemetry::chain(&error));
-            None
         }
     }
 }

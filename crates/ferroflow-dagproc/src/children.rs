@@ -15,21 +15,42 @@ const BACKLOG: usize = 4;
 
 impl Manager {
     pub(crate) fn start_children(&mut self, now: Timestamp) {
-        let slots = self.slots();
-        while self.children < slots {
-            if let Some(callback) = self.callbacks.pop_front() {
-                let (cx, label) = (Arc::clone(&self.cx), Label::Callback(callback.id()));
-                self.children += 1;
-                self.spawn(
-                    label,
-                    async move { Event::CallbackRun(callbacks::run(&cx, &callback, now).await) },
-                );
+        while self.children < self.slots() {
+            let may_be_a_callback = self.may_run_a_callback();
+            if may_be_a_callback && self.start_callback(now) {
                 continue;
             }
-            if !self.has_a_child_for_a_file() {
+            if self.has_a_child_for_a_file() && self.start_file(now) {
+                continue;
+            }
+            // The only child is for whoever there is.
+            let is_alone = self.slots() == 1 && !may_be_a_callback;
+            if !(is_alone && self.start_callback(now)) {
                 break;
             }
-            let Some((file, urgency)) = self.queue.take(now) else { break };
+        }
+        metrics::file_path_queue_size(self.queue.ready());
+    }
+
+    /// However many callbacks there are, one child is for files, or every other turn if there is but one.
+    fn may_run_a_callback(&self) -> bool {
+        let slots = self.slots();
+        if slots == 1 { !self.was_callback } else { self.children - self.parsing.len() < slots - 1 }
+    }
+
+    fn start_callback(&mut self, now: Timestamp) -> bool {
+        let Some((callback, folder)) = self.callbacks.next_for_a_child() else { return false };
+        (self.was_callback, self.children) = (true, self.children + 1);
+        let (cx, label) = (Arc::clone(&self.cx), Label::Callback(callback.id()));
+        self.spawn(
+            label,
+            async move { Event::CallbackRun(callbacks::run(&cx, &callback, folder, now).await) },
+        );
+        true
+    }
+
+    fn start_file(&mut self, now: Timestamp) -> bool {
+        while let Some((file, urgency)) = self.queue.take(now) {
             let Some(work) = self.work_of(&file) else {
                 self.queue.forget(&file);
                 continue;
@@ -37,14 +58,15 @@ impl Manager {
             tracing::debug!(%file, ?urgency, "parsing a file");
             metrics::process_started(file.measured());
             let (cx, label) = (Arc::clone(&self.cx), Label::Parse(file.clone()));
-            self.children += 1;
+            (self.was_callback, self.children) = (false, self.children + 1);
             let handle = self.spawn(label, async move {
                 let parsed = parse_file::run(&cx, &work).await;
                 Event::Parsed(work, parsed)
             });
             self.parsing.insert(file, handle);
+            return true;
         }
-        metrics::file_path_queue_size(self.queue.ready());
+        false
     }
 
     fn work_of(&self, file: &DagFile) -> Option<FileToParse> {

@@ -137,13 +137,14 @@ pub(crate) fn begin(manager: &mut Manager, chore: Chore, now: Timestamp) -> Opti
             let bundles = bundles();
             Some(Box::pin(async move { take_requests(&cx, &bundles).await }))
         }
-        // What is taken is not given to another processor: no more than can be run soon.
-        // Nor while it is looked which are nobody's.
-        Chore::TakeCallbacks if !manager.callbacks.is_empty() || manager.is_at(Chore::RescueCallbacks) => {
-            None
-        }
+        // Not while it is looked which are nobody's.
+        Chore::TakeCallbacks if manager.is_at(Chore::RescueCallbacks) => None,
         Chore::TakeCallbacks => {
-            let bundles = bundles();
+            let mut bundles = bundles();
+            bundles.retain(|bundle| manager.callbacks.has_room_for(bundle));
+            if bundles.is_empty() {
+                return None;
+            }
             Some(Box::pin(async move { take_callbacks(&cx, &bundles, job_id).await }))
         }
         Chore::RescueCallbacks => {

@@ -141,7 +141,7 @@ impl Manager {
             ChoreDone::Callbacks(callbacks) => {
                 for callback in callbacks {
                     metrics::other_callback();
-                    self.callbacks.push_back(callback);
+                    self.callbacks.add(callback);
                 }
             }
         }

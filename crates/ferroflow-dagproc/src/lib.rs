@@ -22,6 +22,7 @@ mod manager;
 pub mod once;
 mod parse_file;
 pub mod store;
+mod waiting_callbacks;
 
 use std::sync::Arc;
 use std::time::Duration;

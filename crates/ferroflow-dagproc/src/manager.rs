@@ -3,7 +3,7 @@
 //! One task owns everything that is remembered. What takes time (children, the database, bundles) runs in tasks of
 //! its own, whose ends are events; so are changes of files, timers and the wish to stop.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +27,7 @@ use crate::file::{DagFile, Statistics};
 use crate::files::{Change, Stamp, Watcher};
 use crate::looks::{self, Listed, Tracked};
 use crate::parse_file::{Done, FileToParse, Parsed};
+use crate::waiting_callbacks::WaitingCallbacks;
 use crate::{Error, LAST_WORDS, Options};
 
 const LONGEST_SLEEP: SignedDuration = SignedDuration::from_secs(1);
@@ -38,7 +39,7 @@ pub(crate) struct Manager {
     pub(crate) queue: FileQueue<DagFile>,
     pub(crate) statistics: HashMap<DagFile, Statistics>,
     pub(crate) stamps: HashMap<DagFile, Stamp>,
-    pub(crate) callbacks: VecDeque<Callback>,
+    pub(crate) callbacks: WaitingCallbacks,
     pub(crate) chores: Chores,
     /// Seconds spent in parsing since the queue was last empty.
     pub(crate) total_parse_time: f64,
@@ -47,6 +48,8 @@ pub(crate) struct Manager {
     labels: HashMap<Id, Label>,
     pub(crate) parsing: HashMap<DagFile, AbortHandle>,
     pub(crate) children: usize,
+    /// Whether the last child was for a callback.
+    pub(crate) was_callback: bool,
     pub(crate) storing: usize,
     changes: mpsc::Receiver<Change>,
     _watcher: Watcher,
@@ -57,7 +60,9 @@ pub(crate) struct Manager {
 pub(crate) enum Label {
     Parse(DagFile),
     Store(DagFile),
+    Folder(Uuid, String),
     Callback(Uuid),
+    Drop(Uuid),
     Register,
     Look(Arc<str>, Occasion),
     Forget(Arc<str>),
@@ -68,7 +73,9 @@ pub(crate) enum Label {
 pub(crate) enum Event {
     Parsed(FileToParse, Result<Parsed, Error>),
     Stored(DagFile, f64, Result<Done, Error>),
+    FolderFound(Callback, Result<Option<PathBuf>, Error>),
     CallbackRun(Result<(), Error>),
+    Dropped(Result<(), Error>),
     Registered(Arc<str>, Result<(), Error>),
     Looked(Arc<str>, Occasion, Box<Result<Refreshed, Error>>),
     Forgotten(Arc<str>, Listed, Result<bool, Error>),
@@ -115,7 +122,8 @@ impl Manager {
             queue: FileQueue::new(rules),
             statistics: HashMap::new(),
             stamps: HashMap::new(),
-            callbacks: VecDeque::new(),
+            callbacks: WaitingCallbacks::default(),
+            was_callback: false,
             total_parse_time: 0.0,
             plugins_folder,
             tasks: JoinSet::new(),
@@ -159,6 +167,7 @@ impl Manager {
         }
         self.look_at_bundles(now);
         self.forget_what_is_gone(now);
+        self.find_folders(now);
         self.start_children(now);
     }
 
@@ -178,7 +187,7 @@ impl Manager {
     /// The callbacks that wait to be run, or are.
     pub(crate) fn held_callbacks(&self) -> Held {
         let running = self.labels.values().filter_map(|label| match label {
-            Label::Callback(id) => Some(*id),
+            Label::Folder(id, _) | Label::Callback(id) | Label::Drop(id) => Some(*id),
             _ => None,
         });
         Held {
@@ -217,9 +226,10 @@ impl Manager {
                 self.children -= 1;
                 self.parsing.remove(file);
             }
+            Label::Folder(_, bundle) => self.searched(bundle),
             Label::Callback(_) => self.children -= 1,
             Label::Store(_) => self.storing -= 1,
-            Label::Register | Label::Look(..) | Label::Forget(_) | Label::Chore(_) => {}
+            Label::Drop(_) | Label::Register | Label::Look(..) | Label::Forget(_) | Label::Chore(_) => {}
         }
         match event {
             Ok(event) => self.happened(event),
@@ -241,11 +251,12 @@ impl Manager {
                 tracing::error!(%file, "the result of a file was not stored: {}", ferroflow_telemetry::chain(&error));
                 self.not_stored(&file, duration, now);
             }
+            Event::FolderFound(callback, folder) => self.folder_found(callback, folder, now),
             Event::CallbackRun(Ok(())) => metrics::callback_only(),
-            Event::CallbackRun(Err(error)) => {
+            Event::CallbackRun(Err(error)) | Event::Dropped(Err(error)) => {
                 tracing::error!("a callback was not run: {}", ferroflow_telemetry::chain(&error));
             }
-            Event::Registered(_, Ok(())) => {}
+            Event::Dropped(Ok(())) | Event::Registered(_, Ok(())) => {}
             Event::Registered(name, Err(error)) => looks::cannot_be_used(&name, &error),
             Event::Looked(name, occasion, looked) => self.looked(&name, occasion, *looked, now),
             Event::Forgotten(name, listed, done) => self.forgotten(&name, listed, done, now),
@@ -269,7 +280,7 @@ impl Manager {
         match label {
             Label::Parse(file) => self.queue.finish_for_now(&file, now, LONGEST_REST_OF_UNFINISHED),
             Label::Store(file) => self.not_stored(&file, 0.0, now),
-            Label::Callback(_) | Label::Register => {}
+            Label::Folder(..) | Label::Callback(_) | Label::Drop(_) | Label::Register => {}
             Label::Look(name, occasion) => self.not_looked(&name, occasion, now),
             Label::Forget(name) => {
                 if let Some(tracked) = self.bundles.get_mut(&name) {
@@ -313,9 +324,8 @@ impl Manager {
         }
         self.tasks.shutdown().await;
         let cx = Arc::clone(&self.cx);
-        let callbacks: Vec<Callback> = self.callbacks.drain(..).collect();
         let give_back = async {
-            for callback in &callbacks {
+            for callback in self.callbacks.iter() {
                 callbacks::give_back(&cx, callback).await?;
             }
             Ok::<(), Error>(())

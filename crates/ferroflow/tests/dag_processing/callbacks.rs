@@ -84,3 +84,22 @@ async fn a_callback_that_a_living_processor_does_not_know_of_is_run() {
     assert!(wait_until(60, || lines() == "run 0\n"), "{}\n{}", lines(), running.log());
     assert!(wait_until(30, || observer.ask(&json!(["callbacks_left"])) == json!(0)));
 }
+
+/// Each callback hangs, and there are more of them than children.
+#[tokio::test]
+async fn callbacks_that_hang_leave_a_child_to_files() {
+    let place = Place::on(Server::Sqlite).await.with("AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES", "2");
+    let called = place.root().join("called");
+    let place = place.with("CALLED", &called.display().to_string());
+    let hangs = DAG.replace("encode())\n", "encode())\n    import time\n    time.sleep(3600)\n");
+    place.write("calls_back.py", hangs);
+    let running = place.start(FERROFLOW, &["dag-processor"]);
+    let mut observer = place.observe();
+    assert!(wait_until(60, || observer.serialized() == ["calls_back"]), "{}", running.log());
+    observer.ask(&json!(["add_dag_callbacks", "calls_back", "calls_back.py", 0, 10]));
+    let has_begun = || std::fs::read_to_string(&called).is_ok_and(|lines| !lines.is_empty());
+    assert!(wait_until(30, has_begun), "{}", running.log());
+    place.write_dag("beside");
+    let is_parsed = wait_until(30, || observer.serialized() == ["beside", "calls_back"]);
+    assert!(is_parsed, "{}", running.log());
+}
