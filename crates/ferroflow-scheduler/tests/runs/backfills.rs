@@ -1,7 +1,10 @@
 //! A backfill is made in steps: whatever happens between two of them, it is completed or was cancelled, never half.
 
+use std::future::poll_fn;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use ferroflow_execution::backfill::{AskedBackfill, MadeBackfill, create};
@@ -62,20 +65,27 @@ async fn make(cx: &Context, asked: &AskedBackfill) -> (Result<Option<MadeBackfil
     (made, done.windows(2).map(|two| two[1] - two[0]).collect())
 }
 
+struct Killed;
+
 /// Makes a backfill until so many steps are done, and nothing after that.
 async fn make_steps(cx: &Context, asked: &AskedBackfill, steps: usize) {
-    let (done, enough) = (AtomicUsize::new(0), Notify::new());
+    let done = AtomicUsize::new(0);
+    // An answer may be there at once, so that what comes next begins before anybody else has a turn.
     let tell = |_, _| {
         if done.fetch_add(1, Ordering::SeqCst) + 1 == steps {
-            enough.notify_one();
+            panic::resume_unwind(Box::new(Killed));
         }
     };
     let making = making(cx);
-    tokio::select! {
-        biased;
-        () = enough.notified() => {}
-        made = create(&cx.service, &making, asked, &tell) => panic!("it was not killed: {made:?}"),
-    }
+    let mut making = Box::pin(create(&cx.service, &making, asked, &tell));
+    let made =
+        poll_fn(|context| match panic::catch_unwind(AssertUnwindSafe(|| making.as_mut().poll(context))) {
+            Ok(polled) => polled.map(Some),
+            Err(reason) if reason.is::<Killed>() => Poll::Ready(None),
+            Err(reason) => panic::resume_unwind(reason),
+        });
+    let made = made.await;
+    assert!(made.is_none(), "it was not killed: {made:?}");
     assert_eq!(done.load(Ordering::SeqCst), steps);
 }
 
