@@ -32,7 +32,7 @@ impl Manager {
         if let Some(imports) = done.imports {
             statistics.imports = imports;
         }
-        let longest_rest = done.has_silent_timetable.then_some(LONGEST_REST_OF_UNFINISHED);
+        let longest_rest = done.is_due_soon.then_some(LONGEST_REST_OF_UNFINISHED);
         self.finish(file, duration, longest_rest, now);
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ferroflow_db::news::{self, News};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, dag_warning, import_error};
+use ferroflow_telemetry::chain;
 
 use crate::Error;
 use crate::context::Context;
@@ -17,7 +18,7 @@ const AT_ONCE: usize = 100;
 pub(crate) type GoneDag = (dag::FoundDag, &'static str);
 
 /// DAGs whose file is gone become stale, and errors of files that are gone are removed. A folder that cannot be read
-/// at the moment is not gone. Returns whether that is all: rows that somebody else has locked are left for another time.
+/// at the moment is not gone. Returns whether that is all: rows that are in the way are left for another time.
 pub(crate) async fn forget(
     cx: &Context,
     bundle: &str,
@@ -60,11 +61,11 @@ pub(crate) async fn forget(
     let errors = &errors;
     let deleted =
         cx.db.transact(|tx| async move { import_error::delete(tx, errors).await }.scope_boxed()).await;
-    Ok(unless_locked(deleted)?.is_some() && are_marked)
+    Ok(unless_in_the_way(deleted)?.is_some() && are_marked)
 }
 
-/// Marks DAGs stale, with what follows from it. Returns whether all are: one whose row somebody else has locked is left,
-/// and keeps no other from it.
+/// Marks DAGs stale, with what follows from it. Returns whether all are: one whose row somebody else has locked, or of which
+/// the database does not take it, is left, and keeps no other from it.
 pub(crate) async fn mark_stale(cx: &Context, dags: &[GoneDag]) -> Result<bool, Error> {
     let mut is_all = true;
     for group in dags.chunks(AT_ONCE) {
@@ -73,7 +74,10 @@ pub(crate) async fn mark_stale(cx: &Context, dags: &[GoneDag]) -> Result<bool, E
         }
         for dag in group {
             if group.len() == 1 || !mark_together(cx, std::slice::from_ref(dag)).await? {
-                tracing::warn!(dag_id = dag.0.dag_id, "somebody has locked a DAG: it is marked stale later");
+                tracing::warn!(
+                    dag_id = dag.0.dag_id,
+                    "the database does not let a DAG be marked stale now: it is later"
+                );
                 is_all = false;
             }
         }
@@ -81,10 +85,10 @@ pub(crate) async fn mark_stale(cx: &Context, dags: &[GoneDag]) -> Result<bool, E
     Ok(is_all)
 }
 
-/// False, and nothing is done, if somebody else has locked a row.
+/// False, and nothing is done, if a row is in the way.
 async fn mark_together(cx: &Context, dags: &[GoneDag]) -> Result<bool, Error> {
     let marked = cx.db.transact(|tx| mark(tx, dags).scope_boxed()).await;
-    let Some(marked) = unless_locked(marked)? else { return Ok(false) };
+    let Some(marked) = unless_in_the_way(marked)? else { return Ok(false) };
     for (dag, why) in marked {
         tracing::info!(dag_id = dag.dag_id, file = dag.relative_fileloc, "a DAG is stale: {why}");
     }
@@ -106,9 +110,12 @@ async fn mark<'a>(tx: &mut Tx, dags: &'a [GoneDag]) -> Result<Vec<&'a GoneDag>, 
     Ok(marked)
 }
 
-fn unless_locked<T>(outcome: Result<T, DbError>) -> Result<Option<T>, DbError> {
+fn unless_in_the_way<T>(outcome: Result<T, DbError>) -> Result<Option<T>, DbError> {
     match outcome {
-        Err(error) if error.is_busy() => Ok(None),
+        Err(error) if error.is_about_rows() => {
+            tracing::debug!("a row is in the way: {}", chain(&error));
+            Ok(None)
+        }
         outcome => outcome.map(Some),
     }
 }

@@ -38,8 +38,9 @@ pub(crate) struct Done {
     pub(crate) is_stored: bool,
     /// Files of the bundle that it imports; `None` if that is not known this time.
     pub(crate) imports: Option<Vec<Arc<str>>>,
-    /// Whether a DAG of it has no next run because its timetable failed, which may pass.
-    pub(crate) has_silent_timetable: bool,
+    /// Whether it is parsed again soon: a DAG of it was kept back, or has no next run because its timetable failed. Both may
+    /// pass.
+    pub(crate) is_due_soon: bool,
 }
 
 /// Parses a file in a child. An error is about us, not about the file.
@@ -94,9 +95,10 @@ async fn store_result(
     Ok(Done {
         dags: stored.dags.len(),
         import_errors: stored.import_errors.len(),
-        is_stored: true,
+        // What was kept back is in the file all the same, and would be taken for gone.
+        is_stored: !stored.has_kept_back,
         imports: Some(imports),
-        has_silent_timetable: !stored.timetable_failures.is_empty(),
+        is_due_soon: stored.has_kept_back || !stored.timetable_failures.is_empty(),
     })
 }
 

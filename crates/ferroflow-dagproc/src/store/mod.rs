@@ -62,6 +62,8 @@ pub struct Stored {
     pub import_errors: Vec<StoredImportError>,
     /// DAGs whose own timetable failed: they have no next run.
     pub timetable_failures: Vec<TimetableFailure>,
+    /// Whether the database does not let a DAG of the file be written, for a reason that may pass.
+    pub has_kept_back: bool,
 }
 
 /// What became of a DAG.

@@ -51,7 +51,7 @@ pub(super) async fn write(tx: &mut Tx, job: &Job<'_>) -> Result<Written, Error> 
         Err(dag_id) => return Ok(Written::RunWasMade { dag_id }),
     };
     let refused = job.refused.iter().chain(&job.unreadable).chain(&job.kept_back).cloned().collect();
-    let mut stored = Stored { refused, ..Stored::default() };
+    let mut stored = Stored { refused, has_kept_back: !job.kept_back.is_empty(), ..Stored::default() };
     if !dag_ids.is_empty() {
         write_dags(tx, job, &existing, &schedules).await?;
         write_labels(tx, job, &dag_ids).await?;
