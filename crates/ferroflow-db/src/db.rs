@@ -185,7 +185,7 @@ impl Db {
         W: for<'t> FnMut(&'t mut Tx) -> ScopedBoxFuture<'a, 't, Result<T, Error>>,
     {
         let mut tx = self.begin(purpose).await?;
-        tx.is_in_parts = purpose == Purpose::WriteInParts;
+        tx.parts.is_on = purpose == Purpose::WriteInParts;
         let outcome = work(&mut tx).await;
         if purpose == Purpose::Rehearse { tx.undo(outcome).await } else { tx.end(outcome).await }
     }

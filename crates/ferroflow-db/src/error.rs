@@ -97,6 +97,18 @@ impl Error {
         }
     }
 
+    /// Whether the rights of the user, the statement or the schema are at fault, and no row.
+    pub fn is_about_statement(&self) -> bool {
+        let Self::Query { cause: sqlx::Error::Database(error), .. } = self else { return false };
+        if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
+            return matches!(error.code().get(..2), Some("0A" | "25" | "26" | "3F" | "42"));
+        }
+        if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
+            return matches!(error.number(), 1044 | 1054 | 1064 | 1142 | 1143 | 1146 | 1227 | 1305 | 1370);
+        }
+        error.code().is_some_and(|code| code == "1")
+    }
+
     fn kind(&self) -> Kind {
         match self {
             Self::Query { cause, .. } => kind(cause),

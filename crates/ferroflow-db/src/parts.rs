@@ -1,34 +1,50 @@
 //! Parts of a transaction, of which one may fail.
 
+use crate::Dialect;
+use crate::connect::LOCK_WAIT_OF_A_SESSION;
 use crate::error::Error;
 use crate::tx::{Connection, Tx};
+
+/// How a transaction deals with rows one by one.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    /// Whether a part that fails is undone alone.
+    pub(crate) is_on: bool,
+    /// Whether a row was waited for in vain, so that no other is.
+    waits_no_more: bool,
+    /// How much there was to tell when this part began.
+    pub(crate) news_before: usize,
+}
 
 impl Tx {
     /// How many rows may be dealt with in one part.
     pub fn rows_in_a_part(&self, all: usize) -> usize {
-        if self.is_in_parts { 1 } else { all.max(1) }
+        if self.parts.is_on { 1 } else { all.max(1) }
     }
 
     /// What follows can be undone alone, until the [end of the part](Self::end_part). Only
     /// [`Db::transact_in_parts`](crate::Db::transact_in_parts) has parts; they have none themselves.
     pub async fn begin_part(&mut self) -> Result<(), Error> {
-        if !self.is_in_parts {
+        if !self.parts.is_on {
             return Ok(());
         }
-        self.news_before_part = self.news.len();
+        self.parts.news_before = self.news.len();
         self.say("SAVEPOINT part").await
     }
 
     /// Ends a part: undoes what it has changed, if it has met a row that cannot be dealt with, and answers why. Any other
     /// error ends the transaction.
     pub async fn end_part<T>(&mut self, outcome: Result<T, Error>) -> Result<Result<T, Error>, Error> {
-        if !self.is_in_parts {
+        if !self.parts.is_on {
             return outcome.map(Ok);
         }
         match outcome {
             Err(error) if error.is_about_rows() => {
                 self.say("ROLLBACK TO SAVEPOINT part").await?;
                 self.forget_part();
+                if error.is_busy() && !std::mem::replace(&mut self.parts.waits_no_more, true) {
+                    self.wait_no_more().await?;
+                }
                 Ok(Err(error))
             }
             Err(error) => Err(error),
@@ -36,6 +52,24 @@ impl Tx {
                 self.say("RELEASE SAVEPOINT part").await?;
                 Ok(Ok(value))
             }
+        }
+    }
+
+    /// Of many rows that others have locked one is waited for: else all else would wait for each of them.
+    async fn wait_no_more(&mut self) -> Result<(), Error> {
+        match self.dialect() {
+            Dialect::Postgres => self.say("SET LOCAL lock_timeout = 1").await,
+            Dialect::MariaDb => self.say("SET SESSION innodb_lock_wait_timeout = 0").await,
+            Dialect::MySql => self.say("SET SESSION innodb_lock_wait_timeout = 1").await,
+            Dialect::Sqlite => Ok(()),
+        }
+    }
+
+    /// The next transaction of the session waits as usual.
+    pub(crate) async fn wait_again(&mut self) {
+        if self.parts.waits_no_more && matches!(self.dialect(), Dialect::MariaDb | Dialect::MySql) {
+            // A session that cannot be told so has come to its end.
+            drop(self.say(LOCK_WAIT_OF_A_SESSION).await);
         }
     }
 

@@ -14,6 +14,7 @@ use crate::db::{ConfiguredSchema, Db};
 use crate::dialect::Dialect;
 use crate::error::{Error, is_connection_lost, is_useless};
 use crate::news::{Messenger, News};
+use crate::parts::Parts;
 use crate::row::Row;
 use crate::statement::{Rendering, Statement, Text, render};
 use crate::unreadable::Unreadable;
@@ -34,10 +35,7 @@ pub struct Tx {
     pub(crate) news: Vec<News>,
     pub(crate) messenger: Messenger,
     trust: Trust,
-    /// Whether a part that fails is undone alone.
-    pub(crate) is_in_parts: bool,
-    /// How much there was to tell when this part began.
-    pub(crate) news_before_part: usize,
+    pub(crate) parts: Parts,
     /// The rows that could not be read.
     pub(crate) unreadable: Arc<Unreadable>,
 }
@@ -96,14 +94,14 @@ impl Tx {
             news: Vec::new(),
             messenger: db.messenger.clone(),
             trust: db.trust.clone(),
-            is_in_parts: false,
-            news_before_part: 0,
+            parts: Parts::default(),
             unreadable: Arc::clone(&db.unreadable),
         }
     }
 
     /// Commits what came out well, and rolls back what did not.
     pub(crate) async fn end<T>(mut self, outcome: Result<T, Error>) -> Result<T, Error> {
+        self.wait_again().await;
         match (outcome, self.aborted_by.take()) {
             (Ok(value), None) => {
                 let (news, messenger) = (std::mem::take(&mut self.news), self.messenger.clone());
@@ -275,7 +273,7 @@ impl Tx {
     /// The part that failed is undone: PostgreSQL takes statements again.
     pub(crate) fn forget_part(&mut self) {
         self.aborted_by = None;
-        self.news.truncate(self.news_before_part);
+        self.news.truncate(self.parts.news_before);
     }
 
     /// Notes what PostgreSQL will hold against this transaction.

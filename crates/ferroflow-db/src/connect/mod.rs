@@ -18,6 +18,7 @@ use std::time::Duration;
 use sqlx::pool::PoolOptions;
 
 pub use error::ConnectError;
+pub(crate) use mysql::LOCK_WAIT_OF_A_SESSION;
 pub(crate) use trust::Trust;
 
 use crate::db::{ConfiguredSchema, Db, Pool};

@@ -45,6 +45,7 @@ pub async fn deadlines(cx: &Context, now: Timestamp) -> Result<Deadlines, Error>
     let mut report = Deadlines::default();
     let mut skipped = 0;
     loop {
+        cx.progress.gets_on();
         let some = cx.db.transact_in_parts(|tx| deal_with_some(tx, cx, skipped, now).scope_boxed()).await;
         let (some, next) = match some {
             Ok(some) => some,
@@ -96,7 +97,7 @@ enum Dealt {
 }
 
 /// Tells of one. If the database does not take what is to be told, its callback has failed; nothing is answered if it does
-/// not take that either.
+/// not take that either, or will once somebody has mended rights or the schema.
 async fn tell_or_fail(
     tx: &mut Tx,
     cx: &Context,
@@ -109,6 +110,7 @@ async fn tell_or_fail(
     let mut dealt = tx.end_part(dealt).await?;
     if let Err(error) = &dealt
         && !error.is_busy()
+        && !error.is_about_statement()
     {
         let reason = format!("the database does not take it: {}", chain(error));
         tx.begin_part().await?;

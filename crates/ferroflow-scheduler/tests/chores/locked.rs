@@ -28,6 +28,7 @@ macro_rules! on_servers {
 
 on_servers!(
     the_callback_of_a_deadline,
+    the_callbacks_of_many_deadlines,
     the_question_of_one_that_nobody_answers,
     the_job_of_a_dead_scheduler,
     a_callback_that_is_lost,
@@ -67,6 +68,24 @@ fn scheduler(place: &Place) -> Context {
 
 fn same(table: &str, column: &str, id: Uuid) -> String {
     format!("UPDATE {table} SET {column} = {column} WHERE {column} = '{}'", id.simple())
+}
+
+/// One of them is waited for: each of them, and peers would take the scheduler for dead.
+async fn the_callbacks_of_many_deadlines(server: Server) {
+    let place = Place::new(server).await;
+    for _ in 0..40 {
+        place.add_deadline("triggerer", arguments()).await;
+    }
+    let free = place.add_deadline("triggerer", arguments()).await;
+    let held = Held::new(&place, same("callback", "id", free).replace("id = '", "id <> '")).await;
+    let cx = scheduler(&place);
+    let report = tokio::time::timeout(Duration::from_mins(1), chores::deadlines(&cx, NOW)).await;
+    let report = report.expect("it waits for one").unwrap();
+    assert_eq!((report.missed.len(), report.refused.len(), report.left.len()), (1, 0, 0));
+    assert_eq!(place.callback(free).await.state, Some(CallbackState::Queued));
+    held.let_go().await;
+    let report = chores::deadlines(&cx, NOW).await.unwrap();
+    assert_eq!((report.missed.len(), report.refused.len(), report.left.len()), (40, 0, 0));
 }
 
 async fn the_callback_of_a_deadline(server: Server) {
