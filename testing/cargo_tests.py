@@ -10,8 +10,9 @@ import os
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from testing import guard
@@ -53,19 +54,32 @@ class Program:
         return f"{self.name.replace('/', '-')}.log"
 
 
-def run(pinned: Sequence[str], env: Mapping[str, str], times: int, is_busy: bool) -> None:
+@dataclass
+class Run:
+    """One run of all programs."""
+
+    number: int
+    left: int
+    failed: list[str] = field(default_factory=list)
+
+    def ended(self, program: Program, code: int) -> None:
+        self.left -= 1
+        if code != 0:
+            self.failed.append(program.name)
+
+    def logs(self, times: int) -> Path:
+        return LOGS / "tests" / (str(self.number) if times > 1 else "")
+
+
+def run(
+    pinned: Sequence[str], env: Mapping[str, str], times: int, is_busy: bool, at_a_time: int | None
+) -> None:
     """Runs all of them, so many times, whatever fails: it takes long, and all that is wrong is to show."""
     programs = _build(pinned, env)
-    failed = []
     with _busy_cores() if is_busy else contextlib.nullcontext():
-        for number in range(1, times + 1):
-            started = time.monotonic()
-            logs = LOGS / "tests" / (str(number) if times > 1 else "")
-            failures = _run_once(programs, pinned, env, logs)
-            if times > 1:
-                took = time.monotonic() - started
-                say(f"\n     Run {number} of {times}: {', '.join(failures) or 'all passed'} ({took:.0f} s)")
-            failed += failures
+        failed = _run_all(programs, env, times, at_a_time or _as_many_as_cores())
+        if guard.wait(guard.spawn(_cargo("--doc", *pinned), env=env, cwd=ROOT)) != 0:
+            failed.append("documentation")
     if failed:
         raise Failure(f"tests failed: {', '.join(sorted(set(failed)))}")
 
@@ -83,27 +97,25 @@ def _busy_cores() -> Iterator[None]:
             process.wait()
 
 
-def _run_once(
-    programs: Sequence[Program], pinned: Sequence[str], env: Mapping[str, str], logs: Path
-) -> list[str]:
-    """Answers which failed."""
+def _run_all(programs: Sequence[Program], env: Mapping[str, str], times: int, at_a_time: int) -> list[str]:
+    """Answers which failed. The next run begins while the last programs of one are still at work."""
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
-    waiting = sorted(programs, key=lambda program: places.get(program.name, len(places)), reverse=True)
-    running: dict[int, tuple[Program, subprocess.Popen, float]] = {}
-    failed = []
+    in_order = sorted(programs, key=lambda program: places.get(program.name, len(places)))
+    runs = [Run(number, len(programs)) for number in range(1, times + 1)]
+    waiting = deque((run, program) for run in runs for program in in_order)
+    running: dict[int, tuple[Run, Program, subprocess.Popen, float]] = {}
     while waiting or running:
-        while waiting and len(running) < _at_a_time():
-            program = waiting.pop()
-            process = program.start(env, logs / program.log_name)
-            running[process.pid] = program, process, time.monotonic()
-        ended = guard.wait_for_one([process for _, process, _ in running.values()])
-        program, process, started = running.pop(ended.pid)
-        if process.returncode != 0:
-            failed.append(program.name)
-        _tell(program, logs, process.returncode, time.monotonic() - started)
-    if guard.wait(guard.spawn(_cargo("--doc", *pinned), env=env, cwd=ROOT)) != 0:
-        failed.append("documentation")
-    return failed
+        while waiting and len(running) < at_a_time:
+            run, program = waiting.popleft()
+            process = program.start(env, run.logs(times) / program.log_name)
+            running[process.pid] = run, program, process, time.monotonic()
+        ended = guard.wait_for_one([process for _, _, process, _ in running.values()])
+        run, program, process, started = running.pop(ended.pid)
+        _tell(program, run.logs(times), process.returncode, time.monotonic() - started)
+        run.ended(program, process.returncode)
+        if times > 1 and not run.left:
+            say(f"\n     Run {run.number} of {times}: {', '.join(run.failed) or 'all passed'}")
+    return [name for run in runs for name in run.failed]
 
 
 def _build(pinned: Sequence[str], env: Mapping[str, str]) -> list[Program]:
@@ -132,7 +144,7 @@ def _program(message: Mapping) -> Program:
     return Program(f"{package.name}/{target['name']}{kind}", Path(message["executable"]), package)
 
 
-def _at_a_time() -> int:
+def _as_many_as_cores() -> int:
     # They share the servers, and each has threads of its own.
     return min(max(len(os.sched_getaffinity(0)), 2), 4)
 

@@ -39,6 +39,7 @@ environment of the tests and of COMMAND:
 examples:
   ./test
   ./test --times 5 --busy
+  ./test --times 5 --at-a-time 6
   ./test -- cargo test -p ferroflow-db conformance
   ./test --shell
 
@@ -79,7 +80,7 @@ def _parse(arguments: list[str]) -> Callable[[Path], int]:
 
     parser = argparse.ArgumentParser(
         prog="./test",
-        usage="./test [--times N] [--busy] | [--record | --shell | --lock | -- COMMAND...]",
+        usage="./test [--times N] [--busy] [--at-a-time N] | [--record | --shell | --lock | -- COMMAND...]",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -112,13 +113,20 @@ def _parse(arguments: list[str]) -> Callable[[Path], int]:
     parser.add_argument(
         "--busy", action="store_true", help="keep every core at work with something else while tests run"
     )
+    parser.add_argument(
+        "--at-a-time",
+        type=_positive,
+        metavar="N",
+        help="run so many programs of tests at a time, instead of as many as there are cores (2 to 4): "
+        "with more, the others are what keeps every core at work",
+    )
     parser.add_argument_group(
         "COMMAND", "after --, a command to run with the servers up and their environment set"
     )
     options = parser.parse_args(own)
     has_mode = command is not None or options.record or options.shell or options.lock
-    if has_mode and (options.times or options.busy):
-        parser.error("--times and --busy are for running all tests")
+    if has_mode and (options.times or options.busy or options.at_a_time):
+        parser.error("--times, --busy and --at-a-time are for running all tests")
 
     if command is not None:
         if not command or options.record or options.shell or options.lock:
@@ -130,7 +138,7 @@ def _parse(arguments: list[str]) -> Callable[[Path], int]:
         return lambda run_dir: _run_command(run_dir, [os.environ.get("SHELL") or "bash"])
     if options.lock:
         return _lock
-    return lambda run_dir: _test(run_dir, options.times or 1, options.busy)
+    return lambda run_dir: _test(run_dir, options)
 
 
 def _positive(text: str) -> int:
@@ -140,7 +148,7 @@ def _positive(text: str) -> int:
     return number
 
 
-def _test(run_dir: Path, times: int, is_busy: bool) -> int:
+def _test(run_dir: Path, options: argparse.Namespace) -> int:
     started = time.monotonic()
     with step("install"):
         install.rust()
@@ -151,7 +159,7 @@ def _test(run_dir: Path, times: int, is_busy: bool) -> int:
             with step(name):
                 checks.run(command, env, venv_dir)
         with step("cargo test"):
-            cargo_tests.run(checks.PINNED, env, times, is_busy)
+            cargo_tests.run(checks.PINNED, env, options.times or 1, options.busy, options.at_a_time)
     say(f"./test: all passed in {time.monotonic() - started:.0f} s")
     return 0
 
