@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from fleet_events import Events
+from fleet_events import Events, Past
 from fleet_rows import DAG_FILE, PLUGIN, Size, add_fleet, add_locked_run, make_due
 from measuring import (
     AIRFLOW,
@@ -40,6 +40,7 @@ from sqlalchemy import Connection, create_engine, text
 LIMITS = (
     ("due queued", "seconds until all due runs are made and queued", 15),
     ("quiet p99", "seconds from event to action, p99, while nothing else happens", 1),
+    ("past p99", "seconds from event to action, p99, while runs that wait for each other get on", 1),
     ("due p99", "seconds from event to action, p99, while runs are due", 1),
     ("idle", "CPU of a scheduler while nothing happens, % of a core", 3),
     ("memory", "memory of a scheduler at most, MiB", 500),
@@ -150,7 +151,11 @@ def _measure(
         figures["idle"] = _idle(schedulers, seconds)
         _say(f"  idle: {figures['idle']:.2f} % of a core each")
         _percentiles(figures, "quiet", _quiet_events(engine, seconds))
+        past = Past(engine)
+        past.start()
+        _percentiles(figures, "past", _quiet_events(engine, seconds, "past"))
         _due(ask, engine, schedulers, size, figures)
+        figures["tasks that others depended on"] = past.stop()
         for process in schedulers:
             own = peak_mib(process.pid)
             figures["memory"] = max(figures.get("memory", 0), own)
@@ -187,8 +192,8 @@ def _idle(schedulers: list[subprocess.Popen], seconds: int) -> float:
     return 100 * _usage(schedulers, seconds) / seconds / len(schedulers)
 
 
-def _quiet_events(engine, seconds: int) -> list[float]:
-    events = Events(engine, "quiet")
+def _quiet_events(engine, seconds: int, name: str = "quiet") -> list[float]:
+    events = Events(engine, name)
     events.start()
     time.sleep(seconds)
     return events.stop()
@@ -207,7 +212,9 @@ def _due(ask: Connection, engine, schedulers, size: Size, figures: dict[str, flo
         "SELECT count(*) FROM fleet f JOIN dag d ON d.dag_id = f.dag_id"
         " WHERE f.n < :due AND d.next_dagrun <> timestamptz '2025-01-01+00'"
     )
-    queued = text("SELECT count(*) FROM task_instance WHERE state = 'queued' AND dag_id <> 'zz_unrelated'")
+    queued = text(
+        "SELECT count(*) FROM task_instance WHERE state = 'queued' AND dag_id NOT IN ('past', 'zz_unrelated')"
+    )
     questions = (("due made", made, {"due": size.due}), ("due queued", queued, {}))
     for name, question, which in questions:
         wait_for(lambda: ask.execute(question, which).scalar() >= size.due, *schedulers, pause=0.5)  # noqa: B023

@@ -1,10 +1,12 @@
-"""Something happens in a DAG that nothing else of `bench/fleet` concerns: how soon a scheduler acts on it."""
+"""What happens in `bench/fleet`: in a DAG that nothing else concerns, to see how soon a scheduler acts on it;
+and in one whose runs wait for each other, which nobody else is to notice.
+"""
 
 import json
 import threading
 import time
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
 DAG = "zz_unrelated"
 TASKS = 10
@@ -32,7 +34,43 @@ _END = """
     WHERE dag_id = :dag AND run_id = :run AND task_id = :task AND state = 'queued'
 """
 
+_END_OF_PAST = """
+    UPDATE task_instance SET state = 'success', end_date = now(), updated_at = clock_timestamp()
+    WHERE dag_id = :dag AND run_id = :run AND task_id = 'task_0' AND state IN ('queued', 'running')
+"""
+
 _STATE = "SELECT state FROM task_instance WHERE dag_id = :dag AND run_id = :run AND task_id = :task"
+
+
+class Past(threading.Thread):
+    """The first tasks of runs that wait for each other end, one after the other, a few a second."""
+
+    DAG = "past"
+    PAUSE = 0.2
+
+    def __init__(self, engine: Engine):
+        super().__init__(daemon=True)
+        self.engine = engine
+        self.stopped = threading.Event()
+        self.number = 0
+
+    def run(self) -> None:
+        with self.engine.connect() as ask:
+            while not self.stopped.wait(self.PAUSE):
+                run = f"past {self.number}"
+                with ask.begin():
+                    ended = ask.execute(text(_END_OF_PAST), {"dag": self.DAG, "run": run}).rowcount
+                    if ended:
+                        tell(ask, "run", self.DAG, run)
+                        self.number += 1
+
+    def stop(self) -> int:
+        """Of how many runs the first task has ended."""
+        self.stopped.set()
+        self.join()
+        if self.number < 2:
+            raise SystemExit(f"runs that wait for each other did not get on: {self.number} tasks ended")
+        return self.number
 
 
 class Events(threading.Thread):
@@ -70,24 +108,18 @@ class Events(threading.Thread):
             with ask.begin():
                 ask.execute(text(_RUN), of)
                 ask.execute(text(_INSTANCES), of | {"last": TASKS - 1})
-                self._tell(ask, "queued", DAG)
+                tell(ask, "queued", DAG)
             self.triggered.append(self._queued(ask, run, 0))
             for task in range(TASKS - 1):
                 if self.stopped.is_set():
                     return
                 with ask.begin():
                     ask.execute(text(_END), of | {"task": f"task_{task}"})
-                    self._tell(ask, "run", DAG, run)
+                    tell(ask, "run", DAG, run)
                 self.ended.append(self._queued(ask, run, task + 1))
             with ask.begin():
                 ask.execute(text(_END), of | {"task": f"task_{TASKS - 1}"})
-                self._tell(ask, "run", DAG, run)
-
-    @staticmethod
-    def _tell(ask, *words: str) -> None:
-        """As our own components do (`ferroflow_db::news`)."""
-        payload = json.dumps(["bench", *words])
-        ask.execute(text("SELECT pg_notify('ferroflow', :payload)"), {"payload": payload})
+                tell(ask, "run", DAG, run)
 
     def _queued(self, ask, run: str, task: int) -> float:
         began = time.monotonic()
@@ -98,3 +130,9 @@ class Events(threading.Thread):
                 return time.monotonic() - began
             time.sleep(0.005)
         raise SystemExit(f"task_{task} of run {run} was not queued within {PATIENCE} s: it is {state}")
+
+
+def tell(ask: Connection, *words: str) -> None:
+    """As our own components do (`ferroflow_db::news`)."""
+    payload = json.dumps(["bench", *words])
+    ask.execute(text("SELECT pg_notify('ferroflow', :payload)"), {"payload": payload})

@@ -15,12 +15,17 @@ from hanging import Hanging
 DAGS = {
     "plain": {"schedule": "@yearly", "max_active_runs": 10},
     "waiting": {"schedule": "@yearly", "max_active_runs": 10, "default_args": {"pool": "full"}},
-    "past": {"schedule": "@hourly", "max_active_runs": 10_000, "default_args": {"depends_on_past": True}},
+    "past": {
+        "schedule": "@hourly",
+        "catchup": True,
+        "max_active_runs": 10_000,
+        "default_args": {"depends_on_past": True},
+    },
     "hangs": {"schedule": Hanging()},
     "zz_unrelated": {"schedule": None, "max_active_runs": 1_000},
 }
 for dag_id, settings in DAGS.items():
-    with DAG(dag_id, start_date=datetime(2020, 1, 1), catchup=False, max_active_tasks=10_000, **settings):
+    with DAG(dag_id, start_date=datetime(2020, 1, 1), max_active_tasks=10_000, **settings):
         tasks = [BashOperator(task_id=f"task_{number}", bash_command="true") for number in range(10)]
         for upstream, downstream in zip(tasks, tasks[1:]):
             upstream >> downstream
