@@ -17,7 +17,7 @@ use crate::Error;
 use crate::bundle::Occasion;
 use crate::callbacks::{self, Callback};
 use crate::context::Context;
-use crate::file::{self, DagFile, Statistics};
+use crate::file::{self, DagFile, LastStored, Statistics};
 use crate::gone::{self, GoneDag};
 use crate::manager::Manager;
 
@@ -181,13 +181,13 @@ pub(crate) fn begin(manager: &mut Manager, chore: Chore, now: Timestamp) -> Opti
     }
 }
 
-/// When the result of each file was last stored.
-pub(crate) fn stored(statistics: &HashMap<DagFile, Statistics>) -> HashMap<DagFile, Timestamp> {
-    statistics.iter().filter_map(|(file, of)| Some((file.clone(), of.stored?))).collect()
+/// What was last stored of each file.
+pub(crate) fn stored(statistics: &HashMap<DagFile, Statistics>) -> HashMap<DagFile, LastStored> {
+    statistics.iter().filter_map(|(file, of)| Some((file.clone(), of.stored.clone()?))).collect()
 }
 
 /// Marks DAGs stale whose bundle is not configured any more, or whose file is parsed without them.
-pub(crate) async fn mark_stale(cx: &Context, stored: HashMap<DagFile, Timestamp>) -> Result<(), Error> {
+pub(crate) async fn mark_stale(cx: &Context, stored: HashMap<DagFile, LastStored>) -> Result<(), Error> {
     let threshold = signed(cx.settings.dag_processor.stale_dag_threshold);
     let (dags, bundles) = cx
         .db
@@ -196,8 +196,11 @@ pub(crate) async fn mark_stale(cx: &Context, stored: HashMap<DagFile, Timestamp>
     let inactive: BTreeSet<String> =
         bundles.into_iter().filter(|bundle| !bundle.active).map(|bundle| bundle.name).collect();
     let when = |bundle: &str, file: &str| {
-        stored.get(&DagFile { bundle: bundle.into(), relative: file.into() }).copied()
+        Some(stored.get(&DagFile { bundle: bundle.into(), relative: file.into() })?.at)
     };
+    // They are in their files all the same.
+    let kept_back: BTreeSet<&str> =
+        stored.values().flat_map(|of| &of.kept_back).map(String::as_str).collect();
     let judge = |dag: &dag::FoundDag| {
         let bundle = dag.bundle_name.as_deref();
         let is_active = bundle.is_some_and(|bundle| !inactive.contains(bundle));
@@ -208,6 +211,7 @@ pub(crate) async fn mark_stale(cx: &Context, stored: HashMap<DagFile, Timestamp>
     let why = |dag: &dag::FoundDag| {
         Some(match judge(dag)? {
             Gone::WithItsBundle => "its bundle is not configured any more",
+            Gone::FromItsFile(_) if kept_back.contains(dag.dag_id.as_str()) => return None,
             Gone::FromItsFile(_) => "its file does not have it any more",
         })
     };

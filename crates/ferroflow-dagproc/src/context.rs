@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ferroflow_config::{Environment, Settings};
@@ -61,6 +62,8 @@ pub struct Context {
     host: Host,
     /// Whether anybody listens to import errors, once that was asked.
     hears_import_errors: Mutex<Option<bool>>,
+    /// Whether a DAG has become stale since what all of those have left was deleted.
+    pub(crate) has_stale_dags_to_forget: AtomicBool,
 }
 
 impl Context {
@@ -109,6 +112,7 @@ impl Context {
             listeners: Listeners::new(python.clone()),
             discovery: Arc::new(Discovery::new(python.clone())),
             hears_import_errors: Mutex::default(),
+            has_stale_dags_to_forget: AtomicBool::default(),
             db,
             settings,
             python,

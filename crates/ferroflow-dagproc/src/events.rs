@@ -26,8 +26,8 @@ impl Manager {
         let statistics = self.statistics.entry(file.clone()).or_default();
         statistics.dags = done.dags;
         statistics.import_errors = done.import_errors;
-        if done.is_stored {
-            statistics.stored = Some(now);
+        if done.stored.is_some() {
+            statistics.stored = done.stored;
         }
         if let Some(imports) = done.imports {
             statistics.imports = imports;

@@ -1,5 +1,6 @@
 //! A DAG file, and what is remembered of it while the processor lives.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -39,13 +40,23 @@ pub(crate) struct Statistics {
     pub(crate) import_errors: usize,
     /// When it was last parsed, well or not.
     pub(crate) finished: Option<Timestamp>,
-    /// When its result was last stored.
-    pub(crate) stored: Option<Timestamp>,
+    /// What was last stored of it.
+    pub(crate) stored: Option<LastStored>,
     /// How many seconds the last parse took.
     pub(crate) duration: Option<f64>,
     pub(crate) runs: u32,
     /// Files of the bundle that it imports.
     pub(crate) imports: Vec<Arc<str>>,
+}
+
+/// What is in the database of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LastStored {
+    /// The time that its DAGs were given as that of their parse. When the transaction ended says nothing about a DAG: that
+    /// may have waited for long.
+    pub(crate) at: Timestamp,
+    /// The DAGs that are in the file, and that the database did not let be written.
+    pub(crate) kept_back: BTreeSet<String>,
 }
 
 /// What is shown every `[dag_processor] print_stats_interval`: the slowest file first.

@@ -1,15 +1,16 @@
 //! What is gone: DAGs become stale, and import errors are removed.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use ferroflow_db::news::{self, News};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, dag_warning, import_error};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, asset_watcher, dag, import_error};
 use ferroflow_telemetry::chain;
 
 use crate::Error;
 use crate::context::Context;
 use crate::files::{Listing, Problem};
-use crate::store::assets;
+use crate::store::sweep::{Swept, forget_dags, forget_stale_dags, unwatch};
 
 /// How many DAGs are marked in one transaction, if nobody else holds a row of one.
 const AT_ONCE: usize = 100;
@@ -82,7 +83,31 @@ pub(crate) async fn mark_stale(cx: &Context, dags: &[GoneDag]) -> Result<bool, E
             }
         }
     }
+    sweep(cx).await?;
     Ok(is_all)
+}
+
+/// Deletes what nobody needs any longer: whatever stale DAGs have left if another has become stale, as Airflow does, and the
+/// watch over assets that no DAG waits for.
+async fn sweep(cx: &Context) -> Result<(), Error> {
+    let is_any =
+        cx.db.read(|tx| async move { Ok(!asset_watcher::unscheduled(tx).await?.is_empty()) }.scope_boxed());
+    let mut in_the_way = Vec::new();
+    if cx.has_stale_dags_to_forget.swap(false, Ordering::Relaxed) {
+        let swept = cx.db.transact_in_parts(|tx| forget_stale_dags(tx).scope_boxed()).await;
+        let is_done = swept.as_ref().is_ok_and(|swept| swept.in_the_way.is_empty());
+        cx.has_stale_dags_to_forget.fetch_or(!is_done, Ordering::Relaxed);
+        in_the_way.extend(swept?.in_the_way);
+    }
+    if is_any.await? {
+        let Swept { in_the_way: watchers, .. } =
+            cx.db.transact_in_parts(|tx| unwatch(tx).scope_boxed()).await?;
+        in_the_way.extend(watchers);
+    }
+    for error in in_the_way {
+        tracing::warn!("what nobody needs any longer cannot be deleted now: {}", chain(&error));
+    }
+    Ok(())
 }
 
 /// False, and nothing is done, if a row is in the way.
@@ -90,6 +115,7 @@ async fn mark_together(cx: &Context, dags: &[GoneDag]) -> Result<bool, Error> {
     let marked = cx.db.transact(|tx| mark(tx, dags).scope_boxed()).await;
     let Some(marked) = unless_in_the_way(marked)? else { return Ok(false) };
     for (dag, why) in marked {
+        cx.has_stale_dags_to_forget.store(true, Ordering::Relaxed);
         tracing::info!(dag_id = dag.dag_id, file = dag.relative_fileloc, "a DAG is stale: {why}");
     }
     Ok(true)
@@ -103,8 +129,8 @@ async fn mark<'a>(tx: &mut Tx, dags: &'a [GoneDag]) -> Result<Vec<&'a GoneDag>, 
         }
     }
     if !marked.is_empty() {
-        assets::delete_references_of_stale_dags(tx).await?;
-        dag_warning::delete_of_stale_dags(tx).await?;
+        let dag_ids: Vec<&str> = marked.iter().map(|gone| gone.0.dag_id.as_str()).collect();
+        forget_dags(tx, &dag_ids).await?;
         news::tell(tx, News::Dags).await?;
     }
     Ok(marked)

@@ -1,5 +1,6 @@
 //! One file: parsed in a child, and what came of it stored.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use ferroflow_telemetry::clock;
 
 use crate::Error;
 use crate::context::Context;
-use crate::file::DagFile;
+use crate::file::{DagFile, LastStored};
 use crate::store::{self, FileResult, StoredImportError};
 
 /// A file to be parsed.
@@ -34,8 +35,8 @@ pub(crate) struct Parsed {
 pub(crate) struct Done {
     pub(crate) dags: usize,
     pub(crate) import_errors: usize,
-    /// Whether its result is in the database.
-    pub(crate) is_stored: bool,
+    /// What is in the database now, if its result is.
+    pub(crate) stored: Option<LastStored>,
     /// Files of the bundle that it imports; `None` if that is not known this time.
     pub(crate) imports: Option<Vec<Arc<str>>>,
     /// Whether it is parsed again soon: a DAG of it was kept back, or has no next run because its timetable failed. Both may
@@ -92,13 +93,13 @@ async fn store_result(
     };
     let stored = store::store_file(&cx.db, result, &cx.store, &cx.timetables, now).await?;
     tell_listeners(cx, &work.bundle_path, &stored.import_errors).await;
+    let kept_back: BTreeSet<String> = stored.kept_back.into_iter().collect();
     Ok(Done {
         dags: stored.dags.len(),
         import_errors: stored.import_errors.len(),
-        // What was kept back is in the file all the same, and would be taken for gone.
-        is_stored: !stored.has_kept_back,
         imports: Some(imports),
-        is_due_soon: stored.has_kept_back || !stored.timetable_failures.is_empty(),
+        is_due_soon: !kept_back.is_empty() || !stored.timetable_failures.is_empty(),
+        stored: Some(LastStored { at: now, kept_back }),
     })
 }
 

@@ -5,7 +5,8 @@
 use std::io::Read as _;
 use std::sync::Arc;
 
-use ferroflow_dagproc::store::assets::{AssetChanges, Settings, delete_references_of_stale_dags, sync};
+use ferroflow_dagproc::store::assets::{AssetChanges, Settings, sync};
+use ferroflow_dagproc::store::sweep::{forget_stale_dags, unwatch};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::{Db, ScopedFutureExt as _, asset_watcher, dag, dag_bundle};
 use ferroflow_model::dag::Dag;
@@ -255,10 +256,13 @@ async fn play(database: &TestDb, db: &Db, step: &Step) {
         assert_eq!(store(db, &dags).await, AssetChanges::default(), "{}, again", step.name);
     }
     if step.is_removing_stale {
-        let deleted =
-            || db.transact(|tx| async move { delete_references_of_stale_dags(tx).await }.scope_boxed());
-        assert_ne!(deleted().await.unwrap(), 0);
-        assert_eq!(deleted().await.unwrap(), 0);
+        for is_anything_left in [true, false] {
+            let forgotten =
+                db.transact_in_parts(|tx| async move { forget_stale_dags(tx).await }.scope_boxed());
+            let forgotten = forgotten.await.unwrap().rows;
+            let unwatched = db.transact_in_parts(|tx| async move { unwatch(tx).await }.scope_boxed());
+            assert_eq!(forgotten + unwatched.await.unwrap().rows > 0, is_anything_left);
+        }
     }
 }
 

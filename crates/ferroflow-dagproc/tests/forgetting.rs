@@ -1,17 +1,18 @@
-//! What is forgotten at a listing of a bundle.
+//! What is forgotten at a listing of a bundle, and which DAGs are taken for gone.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_dagproc::{Context, Host, Options, Parts, run};
-use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::testing::texts;
-use ferroflow_testkit::dag_processing::in_venv;
+use ferroflow_db::{Db, ScopedFutureExt as _};
+use ferroflow_testkit::dag_processing::{in_venv, simple_dag};
 use ferroflow_testkit::rows::add_dag;
 use ferroflow_testkit::{Server, TestDb};
 use tempfile::TempDir;
@@ -29,13 +30,66 @@ async fn what_a_stale_dag_waits_for_is_forgotten_when_another_dag_goes() {
     add(&database, "stale").await;
     database.execute("UPDATE dag SET is_stale = true").await;
     let waiting = "SELECT dag_id AS answer FROM dag_schedule_asset_reference ORDER BY dag_id";
-    list(&database, folder.path()).await;
+    process(&database, folder.path()).await;
     assert_eq!(texts(&db, waiting).await.unwrap(), ["stale"], "nothing has gone");
     add(&database, "goes").await;
     assert_eq!(texts(&db, waiting).await.unwrap(), ["goes", "stale"]);
-    list(&database, folder.path()).await;
+    process(&database, folder.path()).await;
     assert!(texts(&db, waiting).await.unwrap().is_empty());
-    assert_eq!(texts(&db, "SELECT dag_id AS answer FROM dag WHERE NOT is_stale").await.unwrap().len(), 0);
+    assert!(active(&db).await.is_empty());
+}
+
+/// The row of one DAG cannot be changed, and what another has left, which is stale for long, cannot be deleted.
+#[tokio::test]
+async fn what_cannot_be_marked_or_forgotten_keeps_no_other_dag() {
+    let folder = TempDir::new().unwrap();
+    std::fs::create_dir(folder.path().join("dags")).unwrap();
+    let database = TestDb::migrated(Server::Sqlite).await;
+    let db = database.connect().await;
+    add(&database, "stale").await;
+    database.execute("UPDATE dag SET is_stale = true").await;
+    for dag_id in ["goes", "stays"] {
+        add(&database, dag_id).await;
+    }
+    refuse(&database, "UPDATE ON dag WHEN NEW.is_stale AND NEW.dag_id = 'stays'").await;
+    refuse(&database, "DELETE ON dag_schedule_asset_reference WHEN OLD.dag_id = 'stale'").await;
+    process(&database, folder.path()).await;
+    assert_eq!(active(&db).await, ["stays"]);
+    let waiting = "SELECT dag_id AS answer FROM dag_schedule_asset_reference ORDER BY dag_id";
+    assert_eq!(texts(&db, waiting).await.unwrap(), ["stale", "stays"]);
+}
+
+/// Whatever is older than its file was stored is gone at once here.
+#[tokio::test]
+async fn a_dag_is_not_gone_by_its_own_parse_nor_when_it_is_kept_back() {
+    let folder = TempDir::new().unwrap();
+    std::fs::create_dir(folder.path().join("dags")).unwrap();
+    let file = folder.path().join("dags/file.py");
+    let database = TestDb::migrated(Server::Sqlite).await;
+    let db = database.connect().await;
+    std::fs::write(&file, ["kept", "removed"].map(simple_dag).concat()).unwrap();
+    process(&database, folder.path()).await;
+    assert_eq!(active(&db).await, ["kept", "removed"]);
+    refuse(&database, "UPDATE ON dag WHEN NEW.dag_id = 'kept'").await;
+    std::fs::write(&file, ["kept", "new"].map(simple_dag).concat()).unwrap();
+    process(&database, folder.path()).await;
+    assert_eq!(active(&db).await, ["kept", "new"]);
+    let errors = texts(&db, "SELECT stacktrace AS answer FROM import_error").await.unwrap();
+    assert!(errors.len() == 1 && errors[0].contains("not this one"), "{errors:?}");
+}
+
+async fn refuse(database: &TestDb, what: &str) {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("refusal_{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    database
+        .execute(format!(
+            "CREATE TRIGGER {name} BEFORE {what} BEGIN SELECT RAISE(ABORT, 'not this one'); END"
+        ))
+        .await;
+}
+
+async fn active(db: &Db) -> Vec<String> {
+    texts(db, "SELECT dag_id AS answer FROM dag WHERE NOT is_stale ORDER BY dag_id").await.unwrap()
 }
 
 /// Adds a DAG that waits for an asset.
@@ -55,13 +109,14 @@ async fn add(database: &TestDb, dag_id: &str) {
     database.execute(reference).await;
 }
 
-/// Lists the files of the bundle, as a processor does that starts.
-async fn list(database: &TestDb, folder: &Path) {
+/// Goes through the files of the bundle once.
+async fn process(database: &TestDb, folder: &Path) {
     let variables = [
         ("AIRFLOW_HOME", folder.display().to_string()),
         ("AIRFLOW__CORE__DAGS_FOLDER", folder.join("dags").display().to_string()),
         ("AIRFLOW__CORE__LOAD_EXAMPLES", "False".to_owned()),
         ("AIRFLOW__CORE__FERNET_KEY", KEY.to_owned()),
+        ("AIRFLOW__DAG_PROCESSOR__STALE_DAG_THRESHOLD", "0".to_owned()),
         ("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", database.url()),
     ];
     let environment = variables

@@ -126,15 +126,18 @@ pub async fn delete(tx: &mut Tx, reference: &Reference) -> Result<(), Error> {
     Ok(())
 }
 
-/// Deletes what stale DAGs wait for and update, and says how many rows that were. What their tasks read stays, as in
-/// Airflow. The DAGs are looked up first: a DELETE that reads `dag` itself would, on MySQL, lock in the other order
-/// than a processor that stores a file.
-pub async fn delete_of_stale_dags(tx: &mut Tx) -> Result<u64, Error> {
+/// The stale DAGs that wait for something or update it. They are looked up before: a DELETE that reads `dag` itself would,
+/// on MySQL, lock in the other order than a processor that stores a file.
+pub async fn stale_dags(tx: &mut Tx) -> Result<Vec<String>, Error> {
     let rows = tx.fetch_all(sql!("asset_reference/stale_dags"), Vec::new()).await?;
-    let dag_ids: Vec<String> = tx.readable(&rows, |row| row.get("dag_id"))?;
+    tx.readable(&rows, |row| row.get("dag_id"))
+}
+
+/// Deletes what DAGs wait for and update, and says how many rows that were. What their tasks read stays, as in Airflow.
+pub async fn delete_of_dags(tx: &mut Tx, dag_ids: &[&str]) -> Result<u64, Error> {
     let mut deleted = 0;
     for dag_ids in dag_ids.chunks(BATCH) {
-        let list: Bind = dag_ids.iter().map(String::as_str).collect();
+        let list: Bind = dag_ids.iter().copied().collect();
         for statement in [
             sql!("dag_schedule_asset_reference/delete_by_dags"),
             sql!("dag_schedule_asset_name_reference/delete_by_dags"),

@@ -44,12 +44,8 @@ pub async fn delete(tx: &mut Tx, asset_id: i64, trigger_id: i64) -> Result<(), E
     Ok(())
 }
 
-/// Ends the watch over assets that no DAG waits for any longer, and says how many rows that were.
-pub async fn delete_of_unscheduled_assets(tx: &mut Tx) -> Result<u64, Error> {
+/// What watches assets that no DAG waits for any longer: ids of an asset and its trigger.
+pub async fn unscheduled(tx: &mut Tx) -> Result<Vec<(i64, i64)>, Error> {
     let rows = tx.fetch_all(sql!("asset_watcher/find_unscheduled"), Vec::new()).await?;
-    let found = tx.readable(&rows, |row| Ok((row.get("asset_id")?, row.get("trigger_id")?)))?;
-    for (asset_id, trigger_id) in &found {
-        delete(tx, *asset_id, *trigger_id).await?;
-    }
-    Ok(found.len() as u64)
+    tx.readable(&rows, |row| Ok((row.get("asset_id")?, row.get("trigger_id")?)))
 }

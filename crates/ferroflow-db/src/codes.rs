@@ -92,6 +92,8 @@ pub(crate) fn sqlite(code: i32) -> Kind {
     match (code, code & 0xff) {
         // a foreign key
         (787, _) => Kind::BadReference,
+        // what a trigger raises is no constraint
+        (1811, _) => Kind::Other,
         // busy, locked
         (_, 5 | 6) => Kind::Busy,
         (_, 8) => Kind::ReadOnly,
@@ -143,7 +145,8 @@ mod tests {
         assert_eq!([13, 778, 1034, 14].map(sqlite), [Kind::Unavailable; 4]);
         // 1555 primary key, 2067 unique, 18 too big
         assert_eq!([1555, 2067, 18].map(sqlite), [Kind::BadValue; 3]);
-        assert_eq!([787, 1].map(sqlite), [Kind::BadReference, Kind::Other]);
+        // 1811 a trigger
+        assert_eq!([787, 1, 1811].map(sqlite), [Kind::BadReference, Kind::Other, Kind::Other]);
     }
 
     #[test]

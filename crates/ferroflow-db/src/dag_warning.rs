@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::bind::binds;
+use crate::bind::{Bind, binds};
 use crate::error::Error;
 use crate::statement::sql;
 use crate::tx::Tx;
@@ -49,7 +49,25 @@ pub async fn delete(tx: &mut Tx, dag_id: &str, warning_type: &str) -> Result<(),
     Ok(())
 }
 
-/// Removes the warnings about DAGs that are stale.
-pub async fn delete_of_stale_dags(tx: &mut Tx) -> Result<u64, Error> {
-    tx.execute(sql!("dag_warning/delete_of_stale"), binds![true]).await
+/// Removes the warnings about DAGs of a file, and about those that are named, if they are stale.
+pub async fn delete_of_stale_dags_of_file(
+    tx: &mut Tx,
+    bundle: &str,
+    file: &str,
+    named: &[String],
+) -> Result<u64, Error> {
+    let named: Bind = named.iter().map(String::as_str).collect();
+    tx.execute(sql!("dag_warning/delete_of_stale_of_file"), binds![true, bundle, file, named]).await
+}
+
+/// The stale DAGs that there are warnings about.
+pub async fn stale_dags(tx: &mut Tx) -> Result<Vec<String>, Error> {
+    let rows = tx.fetch_all(sql!("dag_warning/stale_dags"), binds![true]).await?;
+    tx.readable(&rows, |row| row.get("dag_id"))
+}
+
+/// Removes all warnings about some DAGs.
+pub async fn delete_of_dags(tx: &mut Tx, dag_ids: &[&str]) -> Result<(), Error> {
+    tx.execute(sql!("dag_warning/delete_of_dags"), vec![dag_ids.iter().copied().collect()]).await?;
+    Ok(())
 }

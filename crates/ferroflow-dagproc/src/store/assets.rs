@@ -12,7 +12,7 @@ use ferroflow_db::{
 };
 use ferroflow_model::asset::{Asset, AssetAlias};
 use ferroflow_model::stored_assets::{
-    AliasDifference, AssetDifference, DagAssets, EventTrigger, FileAssets, Ids, WantedWatcher,
+    AliasDifference, AssetDifference, DagAssets, EventTrigger, FileAssets, Ids, Reference, WantedWatcher,
     alias_difference, asset_difference, expression, reference_changes, references, wanted_watchers,
     watcher_changes,
 };
@@ -50,21 +50,20 @@ pub async fn sync(
     let assets = store_assets(tx, &file, &mut changes, now).await?;
     let aliases = store_aliases(tx, &file, &mut changes).await?;
     let ids = Ids { assets: assets.known, aliases };
-    store_references(tx, &file, &ids, &mut changes, now).await?;
+    let left = store_references(tx, &file, &ids, &mut changes, now).await?;
     for key in assets.idle {
         asset_active::insert_unless_claimed(tx, key).await?;
         changes.writes += 1;
     }
     store_watchers(tx, &file, &ids, &assets.watched, settings, &mut changes, now).await?;
-    changes.writes += asset_watcher::delete_of_unscheduled_assets(tx).await?;
+    // Those of others are no business of this file: a row of one may be locked, or refuse to go.
+    for (asset_id, trigger_id) in asset_watcher::unscheduled(tx).await? {
+        if left.contains(&asset_id) || ids.assets.values().any(|id| *id == asset_id) {
+            asset_watcher::delete(tx, asset_id, trigger_id).await?;
+            changes.writes += 1;
+        }
+    }
     Ok(changes)
-}
-
-/// Deletes what stale DAGs wait for and update, ends the watch over assets that nobody waits for then, and says how
-/// many rows that were.
-pub async fn delete_references_of_stale_dags(tx: &mut Tx) -> Result<u64, Error> {
-    let references = asset_reference::delete_of_stale_dags(tx).await?;
-    Ok(references + asset_watcher::delete_of_unscheduled_assets(tx).await?)
 }
 
 /// Adds and rewrites assets. In what it gives back, all of them are known.
@@ -120,13 +119,14 @@ async fn store_aliases<'d>(
     Ok(known)
 }
 
+/// Returns the assets that a DAG of the file waits for no longer.
 async fn store_references(
     tx: &mut Tx,
     file: &FileAssets<'_>,
     ids: &Ids<'_>,
     changes: &mut AssetChanges,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<BTreeSet<i64>, Error> {
     let dag_ids: Vec<&str> = file.dags.iter().map(|dag| dag.dag_id).collect();
     let stored = asset_reference::find_by_dags(tx, &dag_ids).await?;
     let difference = reference_changes(references(file, ids), &stored.references);
@@ -140,6 +140,11 @@ async fn store_references(
     for (reference, access) in &difference.added {
         asset_reference::insert(tx, reference, access, now).await?;
     }
+    let left = difference.removed.iter().filter_map(|reference| match reference {
+        Reference::Schedule { asset_id, .. } => Some(*asset_id),
+        _ => None,
+    });
+    let left = left.collect();
     for dag in file.dags {
         let wanted = dag.condition.map(|condition| expression(condition, ids));
         let there = stored.expressions.get(dag.dag_id).and_then(|json| json.value().ok());
@@ -148,7 +153,7 @@ async fn store_references(
             changes.writes += 1;
         }
     }
-    Ok(())
+    Ok(left)
 }
 
 async fn store_watchers(

@@ -38,7 +38,6 @@ pub(super) async fn write_all(
     let filenames: Vec<&str> = wrong.keys().copied().collect();
     let known = import_error::filenames(tx, &file.bundle_name, &filenames).await?;
     let refused: Vec<String> = job.refused.iter().filter_map(|dag| dag.dag_id.clone()).collect();
-    let takes_out_of_service = wrong.values().any(|wrong| wrong.flags_dags);
     let mut stored = Vec::new();
     for (filename, wrong) in wrong {
         let error = ImportError {
@@ -48,15 +47,13 @@ pub(super) async fn write_all(
         };
         let is_known = known.contains(&error.filename);
         write(tx, &error, is_known, job.now).await?;
-        if wrong.flags_dags {
+        if wrong.flags_dags && job.takes_out_of_service {
             let named: &[String] = if filename == file.relative_path { &refused } else { &[] };
             dag::flag_import_errors(tx, &file.bundle_name, filename, named, delivered).await?;
+            // What they wait for and update stays, as in Airflow: they come back with the events that came before.
+            dag_warning::delete_of_stale_dags_of_file(tx, &file.bundle_name, filename, named).await?;
         }
         stored.push(StoredImportError { error, is_new: !is_known });
-    }
-    if takes_out_of_service {
-        // What they wait for and update stays, as in Airflow: they come back with the events that came before.
-        dag_warning::delete_of_stale_dags(tx).await?;
     }
     Ok(stored)
 }

@@ -11,6 +11,7 @@ mod prepare;
 mod refused;
 mod rows;
 mod settings;
+pub mod sweep;
 mod timetables;
 mod versions;
 mod warnings;
@@ -62,8 +63,8 @@ pub struct Stored {
     pub import_errors: Vec<StoredImportError>,
     /// DAGs whose own timetable failed: they have no next run.
     pub timetable_failures: Vec<TimetableFailure>,
-    /// Whether the database does not let a DAG of the file be written, for a reason that may pass.
-    pub has_kept_back: bool,
+    /// The DAGs of the file that the database does not let be written, for a reason that may pass.
+    pub kept_back: Vec<String>,
 }
 
 /// What became of a DAG.
@@ -137,6 +138,7 @@ pub async fn store_file(
             refused: prepared.refused.clone(),
             unreadable: Vec::new(),
             kept_back: Vec::new(),
+            takes_out_of_service: true,
             answers: &answers,
             settings,
             now,
@@ -155,15 +157,24 @@ pub async fn store_file(
 /// A DAG with a value that the database refuses becomes an import error, and does not keep its siblings back. Nor does one
 /// of which something stored cannot be read, or which a trigger keeps from being written; that stays in service as it is.
 async fn write_what_the_database_takes(db: &Db, mut job: Job<'_>) -> Result<Written, ferroflow_db::Error> {
-    match write_all(db, &job).await {
-        Err(error) if refused::is_about_a_dag(&error) && !job.dags.is_empty() => {
-            tracing::debug!(path = job.file.relative_path, %error, "looking for DAGs that the database refuses");
-            let left_out = refused::find(db, &job).await?;
-            job.dags.retain(|dag| !left_out.contains(dag.id()));
-            job.refused.extend(left_out.refused);
-            job.unreadable.extend(left_out.unreadable);
-            job.kept_back.extend(left_out.kept_back);
-            write_all(db, &job).await
+    let mut written = write_all(db, &job).await;
+    let path = &job.file.relative_path;
+    if let Err(error) = &written
+        && refused::is_about_a_dag(error)
+        && !job.dags.is_empty()
+    {
+        tracing::debug!(path, %error, "looking for DAGs that the database refuses");
+        let left_out = refused::find(db, &job).await?;
+        job.dags.retain(|dag| !left_out.contains(dag.id()));
+        job.refused.extend(left_out.refused);
+        job.unreadable.extend(left_out.unreadable);
+        job.kept_back.extend(left_out.kept_back);
+        written = write_all(db, &job).await;
+    }
+    match written {
+        Err(error) if refused::is_about_a_dag(&error) => {
+            tracing::warn!(path, %error, "DAGs of a file that has import errors may stay in service");
+            write_all(db, &Job { takes_out_of_service: false, ..job }).await
         }
         written => written,
     }

@@ -58,7 +58,7 @@ pub(super) async fn find(db: &Db, job: &Job<'_>) -> Result<LeftOut, Error> {
     let mut open: Vec<&[&PreparedDag]> = vec![&job.dags];
     while let Some(dags) = open.pop() {
         let tried = accepted.iter().chain(dags).copied().collect();
-        match rehearse(db, &Job { dags: tried, ..job.clone() }).await {
+        match rehearse(db, &Job { dags: tried, takes_out_of_service: false, ..job.clone() }).await {
             Ok(()) => accepted.extend(dags),
             Err(error) if is_about_a_dag(&error) => {
                 if let [dag] = dags {

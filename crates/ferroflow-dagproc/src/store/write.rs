@@ -22,6 +22,8 @@ pub(super) struct Job<'a> {
     pub(super) unreadable: Vec<RefusedDag>,
     /// Those whose rows cannot be written, and are left alone.
     pub(super) kept_back: Vec<RefusedDag>,
+    /// Whether DAGs are taken out of service that an import error is about: rows of them may be in the way.
+    pub(super) takes_out_of_service: bool,
     pub(super) answers: &'a Answers,
     pub(super) settings: &'a StoreSettings,
     pub(super) now: Timestamp,
@@ -51,7 +53,8 @@ pub(super) async fn write(tx: &mut Tx, job: &Job<'_>) -> Result<Written, Error> 
         Err(dag_id) => return Ok(Written::RunWasMade { dag_id }),
     };
     let refused = job.refused.iter().chain(&job.unreadable).chain(&job.kept_back).cloned().collect();
-    let mut stored = Stored { refused, has_kept_back: !job.kept_back.is_empty(), ..Stored::default() };
+    let kept_back: Vec<String> = job.kept_back.iter().filter_map(|dag| dag.dag_id.clone()).collect();
+    let mut stored = Stored { refused, kept_back: kept_back.clone(), ..Stored::default() };
     if !dag_ids.is_empty() {
         write_dags(tx, job, &existing, &schedules).await?;
         write_labels(tx, job, &dag_ids).await?;
@@ -79,7 +82,6 @@ pub(super) async fn write(tx: &mut Tx, job: &Job<'_>) -> Result<Written, Error> 
         // The file has them, or they would be taken for gone.
         dag::set_found(tx, &unreadable, job.now).await?;
     }
-    let kept_back: Vec<String> = job.kept_back.iter().filter_map(|dag| dag.dag_id.clone()).collect();
     let delivered = [dag_ids.clone(), unreadable, kept_back].concat();
     stored.import_errors = errors::write_all(tx, job, &stored.timetable_failures, &delivered).await?;
     if !dag_ids.is_empty() {

@@ -14,6 +14,7 @@ on_every_database!(
     messages_are_told_whatever_is_in_them,
     many_dags_beside_few_bad_ones_are_stored,
     a_dag_that_a_trigger_keeps_back_is_told_and_its_siblings_are_stored,
+    what_cannot_be_changed_beside_a_file_does_not_keep_it_from_being_stored,
 );
 
 /// Which databases refuse a value.
@@ -179,12 +180,11 @@ async fn many_dags_beside_few_bad_ones_are_stored(server: Server) {
     assert_eq!(place.row("d05").await.last_parsed_time, Some(NOW));
 }
 
-/// A trigger that refuses what is written of DAGs that begin like this.
-async fn refuse(place: &Place, prefix: &str) {
-    let when = format!("NEW.dag_id LIKE '{prefix}%'");
+/// A trigger that refuses it.
+async fn refuse(place: &Place, what: &str, when: &str) {
     let statements = match place.db.dialect() {
         Dialect::Sqlite => vec![format!(
-            "CREATE TRIGGER refusal BEFORE INSERT ON dag_version WHEN {when} \
+            "CREATE TRIGGER refusal BEFORE {what} WHEN {when} \
              BEGIN SELECT RAISE(ABORT, 'the site says no'); END"
         )],
         Dialect::Postgres => vec![
@@ -192,11 +192,11 @@ async fn refuse(place: &Place, prefix: &str) {
              'BEGIN RAISE EXCEPTION ''the site says no''; END'"
                 .to_owned(),
             format!(
-                "CREATE TRIGGER refusal BEFORE INSERT ON dag_version FOR EACH ROW WHEN ({when}) EXECUTE FUNCTION refuse()"
+                "CREATE TRIGGER refusal BEFORE {what} FOR EACH ROW WHEN ({when}) EXECUTE FUNCTION refuse()"
             ),
         ],
         _ => vec![format!(
-            "CREATE TRIGGER refusal BEFORE INSERT ON dag_version FOR EACH ROW \
+            "CREATE TRIGGER refusal BEFORE {what} FOR EACH ROW \
              IF {when} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the site says no'; END IF"
         )],
     };
@@ -207,19 +207,48 @@ async fn refuse(place: &Place, prefix: &str) {
 
 async fn a_dag_that_a_trigger_keeps_back_is_told_and_its_siblings_are_stored(server: Server) {
     let place = Place::new(server).await;
-    refuse(&place, "b").await;
+    refuse(&place, "INSERT ON dag_version", "NEW.dag_id LIKE 'b%'").await;
     let dags = ["a", "bad", "z"].map(|dag_id| dag(&place, dag_id, "")).to_vec();
     let stored = place.store(file("file.py", dags), &settings(), NOW).await;
     assert_siblings(&stored, &["a", "z"], "a trigger");
     let told = &stored.import_errors[0].error.stacktrace;
     assert!(told.starts_with("DAG bad cannot be stored: ") && told.contains("the site says no"), "{told}");
 
-    // If it is about all of them, it is about none: SQLite says no more than that a constraint is violated.
+    // If it is about all of them, it is about none.
     let dags = ["b_one", "b_other"].map(|dag_id| dag(&place, dag_id, "")).to_vec();
     let stored = place.try_to_store(file("other.py", dags), &settings(), NOW).await;
-    if place.db.dialect() == Dialect::Sqlite {
-        assert_eq!(stored.unwrap().refused.len(), 2);
-    } else {
-        assert!(stored.unwrap_err().to_string().contains("the site says no"));
+    assert!(stored.unwrap_err().to_string().contains("the site says no"));
+}
+
+/// A DAG that the file has no longer is in the way, and the row of an asset that has nothing to do with it.
+async fn what_cannot_be_changed_beside_a_file_does_not_keep_it_from_being_stored(server: Server) {
+    let place = Place::new(server).await;
+    place.store(file("file.py", vec![dag(&place, "gone", "")]), &settings(), NOW).await;
+    refuse(&place, "UPDATE ON dag", "NEW.dag_id = 'gone'").await;
+    let mut parsed = file("file.py", vec![dag(&place, "a", "")]);
+    let stacktrace = "it cannot be imported".to_owned();
+    parsed.parsed.import_errors = vec![ImportError { filename: "file.py".to_owned(), stacktrace }];
+    let stored = place.store(parsed, &settings(), NOW + 1.second()).await;
+    assert_eq!((stored.dags.len(), stored.import_errors.len()), (1, 1), "{stored:?}");
+    assert!(place.has_error().await && !place.row("gone").await.is_stale);
+}
+
+/// An asset that nobody waits for is watched, and that cannot be ended.
+#[tokio::test]
+async fn a_watcher_that_cannot_be_deleted_keeps_no_file_from_being_stored() {
+    let place = Place::new(Server::Sqlite).await;
+    let time = "'2024-01-01 00:00:00'";
+    for statement in [
+        format!(
+            "INSERT INTO asset (id, name, uri, \"group\", extra, created_at, updated_at) \
+             VALUES (7, 'a', 'a', '', '{{}}', {time}, {time})"
+        ),
+        format!("INSERT INTO trigger (id, classpath, kwargs, created_date) VALUES (8, 'a.B', '', {time})"),
+        "INSERT INTO asset_watcher (name, asset_id, trigger_id) VALUES ('w', 7, 8)".to_owned(),
+    ] {
+        place.database.execute(statement).await;
     }
+    refuse(&place, "DELETE ON asset_watcher", "true").await;
+    let stored = place.store(file("file.py", vec![dag(&place, "a", "")]), &settings(), NOW).await;
+    assert_eq!(stored.dags.len(), 1);
 }

@@ -1,0 +1,1 @@
+DELETE FROM dag_warning WHERE dag_id IN ({in})

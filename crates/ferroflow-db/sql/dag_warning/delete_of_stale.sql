@@ -1,1 +1,0 @@
-DELETE FROM dag_warning WHERE dag_id IN (SELECT dag_id FROM dag WHERE is_stale = ?)
