@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ferroflow_model::Json;
@@ -13,7 +13,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::ForkServer;
-use crate::helper::{Helper, HelperError};
+use crate::asking::locked;
+use crate::helper::{Helper, HelperError, Helpers};
 
 /// The bundles of an installation.
 pub struct Bundles {
@@ -21,7 +22,12 @@ pub struct Bundles {
     limit: Duration,
     configuration: Helper,
     helpers: Mutex<HashMap<String, Arc<Helper>>>,
+    /// Who goes back to versions: one that cannot be had keeps neither others waiting nor the bundle itself.
+    past: Mutex<HashMap<String, Arc<Helpers>>>,
 }
+
+/// How many past versions of a bundle are made available at once.
+const PAST_AT_ONCE: usize = 4;
 
 /// Why nothing is known of a bundle, or of all.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +109,7 @@ impl Bundles {
     /// Bundles that may take up to `limit` (`[ferroflow] bundle_timeout`) for each thing they do.
     pub fn new(server: ForkServer, limit: Duration) -> Self {
         let configuration = Helper::new(server.clone(), "the list of DAG bundles");
-        Self { server, limit, configuration, helpers: Mutex::default() }
+        Self { server, limit, configuration, helpers: Mutex::default(), past: Mutex::default() }
     }
 
     /// What is configured, with the examples if `[core] load_examples` asks for them.
@@ -145,17 +151,30 @@ impl Bundles {
         version: Option<&str>,
     ) -> Result<PathBuf, BundleError> {
         let params = json!({"name": name, "version": version});
-        let folder: Folder =
-            self.ask(name, "bundle.initialize_version", "go back to a version", params).await?;
+        let (method, action) = ("bundle.initialize_version", "go back to a version");
+        let folder: Folder = if version.is_some() {
+            let past = self.past(name);
+            let answer = past.seat().await.call(method, params, self.limit).await;
+            read(
+                name,
+                answer.map_err(|source| BundleError::Failed { name: name.to_owned(), action, source })?,
+            )?
+        } else {
+            self.ask(name, method, action, params).await?
+        };
         Ok(folder.path)
     }
 
     /// Ends the processes, so that the next questions find the classes as they are now.
     pub async fn restart(&self) {
         self.configuration.restart().await;
-        let helpers: Vec<Arc<Helper>> = self.helpers().drain().map(|(_, helper)| helper).collect();
+        let helpers: Vec<Arc<Helper>> = locked(&self.helpers).drain().map(|(_, helper)| helper).collect();
         for helper in helpers {
             helper.restart().await;
+        }
+        let past: Vec<Arc<Helpers>> = locked(&self.past).drain().map(|(_, helpers)| helpers).collect();
+        for helpers in past {
+            helpers.restart().await;
         }
     }
 
@@ -173,11 +192,13 @@ impl Bundles {
 
     fn helper(&self, name: &str) -> Arc<Helper> {
         let make = || Arc::new(Helper::new(self.server.clone(), format!("DAG bundle {name}")));
-        Arc::clone(self.helpers().entry(name.to_owned()).or_insert_with(make))
+        Arc::clone(locked(&self.helpers).entry(name.to_owned()).or_insert_with(make))
     }
 
-    fn helpers(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Helper>>> {
-        self.helpers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn past(&self, name: &str) -> Arc<Helpers> {
+        let purpose = format!("past versions of DAG bundle {name}");
+        let make = || Arc::new(Helpers::new(self.server.clone(), &purpose, PAST_AT_ONCE));
+        Arc::clone(locked(&self.past).entry(name.to_owned()).or_insert_with(make))
     }
 }
 

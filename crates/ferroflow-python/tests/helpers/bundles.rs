@@ -60,6 +60,22 @@ async fn a_bundle_that_hangs_holds_back_no_other() {
 }
 
 #[tokio::test]
+async fn a_version_that_hangs_holds_back_neither_its_bundle_nor_other_versions() {
+    let bundles = Bundles::new(Home::shared().await.server.clone(), LIMIT);
+    let hangs = bundles.initialize_version("fast", Some("hangs"));
+    let others =
+        async { tokio::join!(bundles.refresh("fast"), bundles.initialize_version("fast", Some("v7"))) };
+    tokio::select! {
+        biased;
+        hung = hangs => panic!("{hung:?}"),
+        (refreshed, version) = others => {
+            assert_eq!(refreshed.unwrap().path, Path::new("/srv/head"));
+            assert_eq!(version.unwrap(), Path::new("/srv/v7"));
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_list_is_an_error_that_says_what_airflow_says() {
     let list = json!([{"name": "example_dags", "classpath": LOCAL, "kwargs": {}}]);
     let folder = tempfile::TempDir::new().unwrap();

@@ -17,7 +17,7 @@ class OwnBundle(BaseDagBundle):
         self.refreshed = 0
 
     def initialize(self):
-        if self.name == "slow":
+        if self.name == "slow" or self.version == "hangs":
             time.sleep(600)
         super().initialize()
 
