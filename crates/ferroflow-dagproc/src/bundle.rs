@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ferroflow_db::dag_bundle::DagBundle;
@@ -24,6 +25,8 @@ pub(crate) struct Bundle {
     /// What its class says of it, once it has said so and the database has it.
     registered: Arc<OnceCell<Registered>>,
     lister: Arc<Mutex<Lister>>,
+    /// Whether the database does not know yet which version it was brought to.
+    is_unnoted: Arc<AtomicBool>,
     /// What was wrong with its files at the last listing: it is told once.
     problems: Arc<Mutex<BTreeSet<String>>>,
 }
@@ -62,6 +65,7 @@ impl Bundle {
             configured: Arc::new(configured),
             registered: Arc::default(),
             lister: Arc::new(Mutex::new(Lister::new(cx.listing_rules()?))),
+            is_unnoted: Arc::default(),
             problems: Arc::default(),
         })
     }
@@ -99,9 +103,11 @@ impl Bundle {
         let mut found = current.clone();
         let mut refreshed = None;
         if occasion != Occasion::FilesChanged || before.is_none() {
-            let row = cx.db.read(|tx| async move { row(tx, name).await }.scope_boxed()).await?;
+            let row = cx.db.read(|tx| async move { dag_bundle::find(tx, name).await }.scope_boxed()).await?;
             let Some(row) = row else { return Err(Error::NoSuchBundle(name.to_owned())) };
-            if before.is_some() && occasion == Occasion::Routine && !registered.is_due(&row, &current, now) {
+            // What cannot be read says nothing against it.
+            let is_due = row.is_none_or(|row| registered.is_due(&row, &current, now));
+            if before.is_some() && occasion == Occasion::Routine && !is_due {
                 return Ok(Refreshed::Unchanged(current));
             }
             if local_path.is_none() {
@@ -109,28 +115,40 @@ impl Bundle {
             }
             let is_new =
                 !registered.supports_versioning || before.is_none() || found.version != current.version;
+            let version = found.version.clone().filter(|_| registered.supports_versioning);
             if !is_new {
-                self.note_refresh(cx, None, now).await?;
+                let version = version.filter(|_| self.is_unnoted.load(Ordering::Relaxed));
+                self.note_refresh(cx, version.as_deref(), now).await;
                 return Ok(Refreshed::Unchanged(found));
             }
-            refreshed = Some(found.version.clone().filter(|_| registered.supports_versioning));
+            refreshed = Some(version);
         }
         let listing = self.list(found.path.clone(), now).await?;
         // Not before: what cannot be listed is due as it was.
         if let Some(version) = refreshed {
-            self.note_refresh(cx, version.as_deref(), now).await?;
+            self.note_refresh(cx, version.as_deref(), now).await;
         }
         Ok(Refreshed::Listed(found, listing))
     }
 
-    async fn note_refresh(&self, cx: &Context, version: Option<&str>, now: Timestamp) -> Result<(), Error> {
+    /// The files are where they are, whatever becomes of the note: without it the bundle is due again.
+    async fn note_refresh(&self, cx: &Context, version: Option<&str>, now: Timestamp) {
         let name = &*self.name;
-        cx.db
-            .transact(|tx| {
-                async move { dag_bundle::set_refreshed(tx, name, version, now).await }.scope_boxed()
-            })
-            .await?;
-        Ok(())
+        let noted = cx.db.transact(|tx| {
+            async move { dag_bundle::set_refreshed(tx, name, version, now).await }.scope_boxed()
+        });
+        match noted.await {
+            Ok(()) if version.is_some() => self.is_unnoted.store(false, Ordering::Relaxed),
+            Ok(()) => {}
+            Err(error) => {
+                self.is_unnoted.fetch_or(version.is_some(), Ordering::Relaxed);
+                let reason = ferroflow_telemetry::chain(&error);
+                tracing::error!(
+                    bundle = name,
+                    "a bundle was brought up to date, and that cannot be noted: {reason}"
+                );
+            }
+        }
     }
 
     async fn list(&self, path: PathBuf, now: Timestamp) -> Result<Listing, Error> {
@@ -150,7 +168,9 @@ impl Bundle {
 
 impl Registered {
     fn is_due(&self, row: &DagBundle, current: &BundleState, now: Timestamp) -> bool {
-        let rested = row.last_refreshed.is_none_or(|last| now.duration_since(last) >= self.refresh_interval);
+        // One that is further away than it can be is that of a clock that was wrong.
+        let rested =
+            row.last_refreshed.is_none_or(|last| now.duration_since(last).abs() >= self.refresh_interval);
         // Another processor may have seen a newer version.
         rested || (self.supports_versioning && row.version != current.version)
     }
@@ -193,30 +213,61 @@ async fn register(cx: &Context, configured: &ConfiguredBundle) -> Result<Registe
     Ok(registered)
 }
 
-/// Makes inactive what is not configured any more, and removes its import errors.
-pub(crate) async fn deactivate_others(cx: &Context, configured: &BTreeSet<String>) -> Result<(), Error> {
-    let gone = cx
-        .db
-        .transact(|tx| {
-            async move {
-                let mut gone = Vec::new();
-                for bundle in dag_bundle::list(tx).await? {
-                    if !configured.contains(&bundle.name) && dag_bundle::deactivate(tx, &bundle.name).await? {
-                        import_error::delete_of_bundle(tx, &bundle.name).await?;
-                        gone.push(bundle.name);
-                    }
-                }
-                Ok(gone)
+/// Makes inactive what is not configured any more, and removes its import errors. Returns whether that is all: a bundle whose
+/// row is in the way is left for another time.
+pub(crate) async fn deactivate_others(cx: &Context, configured: &BTreeSet<String>) -> Result<bool, Error> {
+    let known = cx.db.read(|tx| dag_bundle::list(tx).scope_boxed()).await?;
+    let mut is_all = true;
+    for bundle in known.iter().filter(|bundle| bundle.active && !configured.contains(&bundle.name)) {
+        let bundle = bundle.name.as_str();
+        let deactivated = cx.db.transact(|tx| deactivate(tx, bundle).scope_boxed()).await;
+        match deactivated {
+            Ok(true) => {
+                tracing::warn!(bundle, "a bundle is not configured any more: its DAGs will be marked stale")
             }
-            .scope_boxed()
-        })
-        .await?;
-    for bundle in gone {
-        tracing::warn!(bundle, "a bundle is not configured any more: its DAGs will be marked stale");
+            Ok(false) => {}
+            Err(error) if error.is_about_rows() => {
+                let reason = ferroflow_telemetry::chain(&error);
+                tracing::warn!(bundle, "a bundle cannot be made inactive now: {reason}");
+                is_all = false;
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
-    Ok(())
+    Ok(is_all)
 }
 
-async fn row(tx: &mut Tx, name: &str) -> Result<Option<DagBundle>, DbError> {
-    Ok(dag_bundle::list(tx).await?.into_iter().find(|bundle| bundle.name == name))
+async fn deactivate(tx: &mut Tx, bundle: &str) -> Result<bool, DbError> {
+    let was_active = dag_bundle::deactivate(tx, bundle).await?;
+    if was_active {
+        import_error::delete_of_bundle(tx, bundle).await?;
+    }
+    Ok(was_active)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bundle_that_was_refreshed_in_a_far_future_is_due() {
+        let registered =
+            Registered { refresh_interval: SignedDuration::from_secs(300), supports_versioning: false };
+        let current = BundleState { path: PathBuf::new(), version: None, version_data: None };
+        let at = |second| Timestamp::from_second(second).ok();
+        let is_due = |last_refreshed| {
+            let row = DagBundle {
+                name: "dags".to_owned(),
+                active: true,
+                version: None,
+                last_refreshed,
+                signed_url_template: None,
+                template_params: None,
+            };
+            registered.is_due(&row, &current, at(10_000).unwrap())
+        };
+        assert_eq!([9_701, 10_000, 10_299].map(|last| is_due(at(last))), [false; 3]);
+        assert_eq!([9_700, 10_300, 4_000_000_000].map(|last| is_due(at(last))), [true; 3]);
+        assert!(is_due(None));
+    }
 }

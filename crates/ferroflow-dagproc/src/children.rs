@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
+use ferroflow_db::callback::HeldCallback;
 use ferroflow_telemetry::metrics::dag_processing as metrics;
 use jiff::Timestamp;
 
-use crate::callbacks;
+use crate::Error;
+use crate::callbacks::{self, Callback};
 use crate::file::DagFile;
+use crate::held_callbacks;
 use crate::manager::{Event, Label, Manager};
 use crate::parse_file::{self, FileToParse, Parsed};
 
 /// Results that wait to be stored, per child: a slow database slows the parsing down instead of filling memory.
 const BACKLOG: usize = 4;
+/// The same with those that wait for user code, which may hang.
+const MOST_RESULTS: usize = 64;
 
 impl Manager {
     pub(crate) fn start_children(&mut self, now: Timestamp) {
@@ -42,11 +47,37 @@ impl Manager {
         let Some((callback, folder)) = self.callbacks.next_for_a_child() else { return false };
         (self.was_callback, self.children) = (true, self.children + 1);
         let (cx, label) = (Arc::clone(&self.cx), Label::Callback(callback.id()));
-        self.spawn(
-            label,
-            async move { Event::CallbackRun(callbacks::run(&cx, &callback, folder, now).await) },
-        );
+        self.spawn(label, async move {
+            let run = callbacks::run(&cx, &callback, folder, now).await;
+            Event::CallbackRun(callback, run)
+        });
         true
+    }
+
+    /// The child of a callback has ended. What is left to do may wait for its row, and takes no child.
+    pub(crate) fn callback_run(&mut self, callback: Callback, run: Result<(), Error>) {
+        let Err(error) = run else {
+            metrics::callback_only();
+            return self.remove(callback.held);
+        };
+        tracing::error!(
+            file = callback.place(),
+            "a callback was not run: {}",
+            ferroflow_telemetry::chain(&error)
+        );
+        let (cx, label) = (Arc::clone(&self.cx), Label::GiveBack(callback.id()));
+        self.spawn(label, async move {
+            Event::GivenBack(held_callbacks::give_back(&cx, &[callback.held]).await.map(drop))
+        });
+    }
+
+    /// Removes a callback, however long that takes.
+    pub(crate) fn remove(&mut self, held: HeldCallback) {
+        let cx = Arc::clone(&self.cx);
+        self.spawn(Label::Remove(held.id), async move {
+            held_callbacks::remove(&cx, &held).await;
+            Event::Removed
+        });
     }
 
     fn start_file(&mut self, now: Timestamp) -> bool {
@@ -82,7 +113,10 @@ impl Manager {
     /// Whether a file could be parsed now.
     pub(crate) fn has_a_child_for_a_file(&self) -> bool {
         let slots = self.slots();
-        self.children < slots && self.storing < slots.saturating_mul(BACKLOG)
+        let at_the_database = self.storing.saturating_sub(self.cx.waiting_for_python());
+        self.children < slots
+            && at_the_database < slots.saturating_mul(BACKLOG)
+            && self.storing < slots.saturating_mul(MOST_RESULTS)
     }
 
     fn slots(&self) -> usize {

@@ -14,11 +14,11 @@ use ferroflow_telemetry::metrics::dag_processing as metrics;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Error;
-use crate::bundle::Occasion;
-use crate::callbacks::{self, Callback};
+use crate::bundle::{self, Occasion};
 use crate::context::Context;
 use crate::file::{self, DagFile, LastStored, Statistics};
 use crate::gone::{self, GoneDag};
+use crate::held_callbacks::{self, Taken};
 use crate::manager::Manager;
 
 /// A thing to do from time to time.
@@ -29,6 +29,7 @@ pub(crate) enum Chore {
     TakeCallbacks,
     RescueCallbacks,
     LookAtBundles,
+    DeactivateOthers,
     MarkStaleDags,
     RemoveStaleBundleVersions,
     PrintStatistics,
@@ -42,6 +43,7 @@ impl fmt::Display for Chore {
             Self::TakeCallbacks => "taking callbacks",
             Self::RescueCallbacks => "taking over callbacks of dead processors",
             Self::LookAtBundles => "looking at the bundles",
+            Self::DeactivateOthers => "making bundles inactive that are not configured any more",
             Self::MarkStaleDags => "marking DAGs stale",
             Self::RemoveStaleBundleVersions => "removing old versions of bundles",
             Self::PrintStatistics => "printing statistics",
@@ -55,7 +57,9 @@ pub(crate) enum ChoreDone {
     /// The row of this processor was gone, and is there again.
     NewJob(i64),
     Requested(Vec<ParsingRequest>),
-    Callbacks(Vec<Callback>),
+    Callbacks(Taken),
+    /// Nothing is left to do, ever.
+    ForGood(Chore),
 }
 
 /// When each chore is due. One that is under way is not due.
@@ -67,6 +71,7 @@ pub(crate) struct Chores {
 impl Chores {
     pub(crate) fn new(settings: &Settings, now: Timestamp) -> Self {
         const SECOND: std::time::Duration = std::time::Duration::from_secs(1);
+        const SOON: std::time::Duration = std::time::Duration::from_secs(5);
         let processor = &settings.dag_processor;
         let always = [
             (Chore::Heartbeat, settings.scheduler.job_heartbeat_sec),
@@ -74,6 +79,7 @@ impl Chores {
             (Chore::TakeCallbacks, SECOND),
             (Chore::RescueCallbacks, processor.health_check_threshold),
             (Chore::LookAtBundles, processor.bundle_refresh_check_interval),
+            (Chore::DeactivateOthers, SOON),
             (Chore::MarkStaleDags, settings.scheduler.parsing_cleanup_interval),
         ];
         let sometimes = [
@@ -120,6 +126,12 @@ impl Chores {
         }
     }
 
+    /// A chore is not done again.
+    pub(crate) fn stop(&mut self, chore: Chore) {
+        self.intervals.remove(&chore);
+        self.due.retain(|(_, due)| *due != chore);
+    }
+
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         self.due.first().map(|(at, _)| *at)
     }
@@ -141,7 +153,7 @@ pub(crate) fn begin(manager: &mut Manager, chore: Chore, now: Timestamp) -> Opti
         Chore::TakeCallbacks if manager.is_at(Chore::RescueCallbacks) => None,
         Chore::TakeCallbacks => {
             let mut bundles = bundles();
-            bundles.retain(|bundle| manager.callbacks.has_room_for(bundle));
+            bundles.retain(|bundle| manager.callbacks.has_room_for(bundle, now));
             if bundles.is_empty() {
                 return None;
             }
@@ -150,7 +162,7 @@ pub(crate) fn begin(manager: &mut Manager, chore: Chore, now: Timestamp) -> Opti
         Chore::RescueCallbacks => {
             let held = manager.held_callbacks();
             Some(Box::pin(async move {
-                callbacks::rescue(&cx, &held, now).await?;
+                held_callbacks::rescue(&cx, &held, now).await?;
                 Ok(ChoreDone::Nothing)
             }))
         }
@@ -161,6 +173,11 @@ pub(crate) fn begin(manager: &mut Manager, chore: Chore, now: Timestamp) -> Opti
             }
             None
         }
+        Chore::DeactivateOthers => Some(Box::pin(async move {
+            let configured = cx.configured().await?.iter().map(|bundle| bundle.name.clone()).collect();
+            let is_all = bundle::deactivate_others(&cx, &configured).await?;
+            Ok(if is_all { ChoreDone::ForGood(chore) } else { ChoreDone::Nothing })
+        })),
         Chore::MarkStaleDags => {
             let stored = stored(&manager.statistics);
             Some(Box::pin(async move {
@@ -252,7 +269,7 @@ async fn take_callbacks(cx: &Context, bundles: &[String], job_id: i64) -> Result
     if !is_any {
         return Ok(ChoreDone::Nothing);
     }
-    Ok(ChoreDone::Callbacks(callbacks::take(cx, bundles, limit, job_id).await?))
+    Ok(ChoreDone::Callbacks(held_callbacks::take(cx, bundles, limit, job_id).await?))
 }
 
 fn print_statistics(statistics: &HashMap<DagFile, Statistics>, now: Timestamp) {

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ferroflow_config::{Environment, Settings};
@@ -19,7 +19,8 @@ use ferroflow_python::bundles::{Bundles, ConfiguredBundle};
 use ferroflow_python::extensions::{Discovery, Listeners, SecretsBackends};
 use ferroflow_python::timetables::Timetables;
 use ferroflow_python::{ForkServer, ForkServerOptions, ParseLimits};
-use jiff::Timestamp;
+use ferroflow_telemetry::clock;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::child_log::ChildLogs;
@@ -60,10 +61,41 @@ pub struct Context {
     pub(crate) store: StoreSettings,
     discovery: Arc<Discovery>,
     host: Host,
-    /// Whether anybody listens to import errors, once that was asked.
-    hears_import_errors: Mutex<Option<bool>>,
+    hears_import_errors: Mutex<Hearing>,
+    /// How many results of files wait for an answer of user code.
+    waiting_for_python: AtomicUsize,
     /// Whether a DAG has become stale since what all of those have left was deleted.
     pub(crate) has_stale_dags_to_forget: AtomicBool,
+}
+
+/// Whether anybody listens to import errors.
+#[derive(Debug, Default)]
+enum Hearing {
+    #[default]
+    Unasked,
+    Known(bool),
+    /// They could not be loaded then.
+    Failed(Timestamp),
+}
+
+impl Hearing {
+    /// What is known. Listeners that cannot be loaded, or hang, are left alone for a while.
+    fn answer(&self, now: Timestamp) -> Option<bool> {
+        const REST: SignedDuration = SignedDuration::from_mins(5);
+        match self {
+            Self::Known(hears) => Some(*hears),
+            Self::Failed(then) if now.duration_since(*then).abs() < REST => Some(false),
+            Self::Failed(_) | Self::Unasked => None,
+        }
+    }
+}
+
+struct Waits<'a>(&'a AtomicUsize);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Context {
@@ -112,6 +144,7 @@ impl Context {
             listeners: Listeners::new(python.clone()),
             discovery: Arc::new(Discovery::new(python.clone())),
             hears_import_errors: Mutex::default(),
+            waiting_for_python: AtomicUsize::default(),
             has_stale_dags_to_forget: AtomicBool::default(),
             db,
             settings,
@@ -127,6 +160,7 @@ impl Context {
     /// it. User code that it serves waits as long as it takes.
     #[must_use]
     pub fn of_a_processor(self) -> Self {
+        self.timetables.blame_classes();
         Self { db: self.db.with_lock_patience(LOCK_PATIENCE), ..self }
     }
 
@@ -224,23 +258,35 @@ impl Context {
     /// Whether anybody listens to import errors. Plugins are loaded for that once, when the first error is there.
     pub(crate) async fn hears_import_errors(&self) -> bool {
         let mut known = self.hears_import_errors.lock().await;
-        if let Some(hears) = *known {
+        if let Some(hears) = known.answer(clock::now()) {
             return hears;
         }
-        match self.listeners.hear_import_errors().await {
-            Ok(hears) => *known.insert(hears),
+        *known = match self.listeners.hear_import_errors().await {
+            Ok(hears) => Hearing::Known(hears),
             Err(error) => {
                 tracing::error!("the listeners cannot be loaded: {}", ferroflow_telemetry::chain(&error));
-                false
+                Hearing::Failed(clock::now())
             }
-        }
+        };
+        matches!(*known, Hearing::Known(true))
+    }
+
+    /// Notes that the result of a file waits for user code, as long as what is returned lives.
+    pub(crate) fn waits_for_python(&self) -> impl Drop {
+        self.waiting_for_python.fetch_add(1, Ordering::Relaxed);
+        Waits(&self.waiting_for_python)
+    }
+
+    /// How many results wait for it.
+    pub(crate) fn waiting_for_python(&self) -> usize {
+        self.waiting_for_python.load(Ordering::Relaxed)
     }
 
     /// Ends the helpers that have loaded plugins: the next questions find them as they are now.
     pub(crate) async fn load_plugins_anew(&self) {
         self.timetables.restart().await;
         self.listeners.restart().await;
-        *self.hears_import_errors.lock().await = None;
+        *self.hears_import_errors.lock().await = Hearing::Unasked;
     }
 
     /// Adds a row for this processor to the table `job`.
@@ -283,4 +329,18 @@ async fn ask(
         }
     }
     Ok(answers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listeners_that_cannot_be_loaded_are_left_alone_for_a_while() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let failed = Hearing::Failed(at(1_000));
+        assert_eq!([1_000, 1_299].map(|second| failed.answer(at(second))), [Some(false); 2]);
+        assert_eq!([600, 1_300].map(|second| failed.answer(at(second))), [None; 2]);
+        assert_eq!((Hearing::Known(true).answer(at(0)), Hearing::Unasked.answer(at(0))), (Some(true), None));
+    }
 }

@@ -138,10 +138,14 @@ impl Manager {
                     self.queue.request(&file);
                 }
             }
-            ChoreDone::Callbacks(callbacks) => {
-                for callback in callbacks {
+            ChoreDone::ForGood(chore) => self.chores.stop(chore),
+            ChoreDone::Callbacks(taken) => {
+                for callback in taken.callbacks {
                     metrics::other_callback();
                     self.callbacks.add(callback);
+                }
+                for held in taken.unreadable {
+                    self.remove(held);
                 }
             }
         }

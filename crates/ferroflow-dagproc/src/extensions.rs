@@ -5,6 +5,7 @@ use ferroflow_model::stored_dag::TimetableColumns;
 use ferroflow_model::timetable::{Restriction, RunInfo};
 use ferroflow_python::timetables::Timetables;
 
+use crate::context::Context;
 use crate::store::{self, Description};
 
 impl store::Timetables for Timetables {
@@ -35,5 +36,25 @@ impl store::Timetables for Timetables {
         Timetables::next_run(self, timetable, last, restriction)
             .await
             .map_err(|error| ferroflow_telemetry::chain(&error))
+    }
+}
+
+/// The same while the result of a file is stored: whoever waits for Python keeps the database from nobody.
+pub(crate) struct BetweenTransactions<'a>(pub(crate) &'a Context);
+
+impl store::Timetables for BetweenTransactions<'_> {
+    async fn describe(&self, timetable: &Json) -> Result<Description, String> {
+        let _waits = self.0.waits_for_python();
+        store::Timetables::describe(&self.0.timetables, timetable).await
+    }
+
+    async fn next_run(
+        &self,
+        timetable: &Json,
+        last: Option<&RunInfo>,
+        restriction: &Restriction,
+    ) -> Result<Option<RunInfo>, String> {
+        let _waits = self.0.waits_for_python();
+        store::Timetables::next_run(&self.0.timetables, timetable, last, restriction).await
     }
 }

@@ -17,6 +17,7 @@ mod extensions;
 mod file;
 pub mod files;
 mod gone;
+mod held_callbacks;
 mod looks;
 mod manager;
 pub mod once;

@@ -69,6 +69,11 @@ impl Tracked {
         !is_to_be_looked_at && !self.is_busy && !is_forgetting
     }
 
+    /// Whether it could be used when it was last looked at.
+    pub(crate) fn can_be_used(&self) -> bool {
+        self.state.is_some() && self.rests_until.is_none()
+    }
+
     /// Notes why the bundle is to be looked at. A routine look may find that nothing is due, and lists nothing then:
     /// it comes again, and must not take the place of a look that somebody waits for.
     pub(crate) fn want(&mut self, occasion: Occasion) {

@@ -18,16 +18,17 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::bundle::{self, Bundle, Occasion, Refreshed};
-use crate::callbacks::{self, Callback, Held};
+use crate::bundle::{Bundle, Occasion, Refreshed};
+use crate::callbacks::Callback;
 use crate::chores::{self, Chore, ChoreDone, Chores};
 use crate::context::Context;
 use crate::events::LONGEST_REST_OF_UNFINISHED;
 use crate::file::{DagFile, Statistics};
 use crate::files::{Change, Stamp, Watcher};
+use crate::held_callbacks::{self, Held};
 use crate::looks::{self, Listed, Tracked};
 use crate::parse_file::{Done, FileToParse, Parsed};
-use crate::waiting_callbacks::WaitingCallbacks;
+use crate::waiting_callbacks::{Version, WaitingCallbacks};
 use crate::{Error, LAST_WORDS, Options};
 
 const LONGEST_SLEEP: SignedDuration = SignedDuration::from_secs(1);
@@ -60,9 +61,10 @@ pub(crate) struct Manager {
 pub(crate) enum Label {
     Parse(DagFile),
     Store(DagFile),
-    Folder(Uuid, String),
+    Folder(Uuid, Version),
     Callback(Uuid),
-    Drop(Uuid),
+    GiveBack(Uuid),
+    Remove(Uuid),
     Register,
     Look(Arc<str>, Occasion),
     Forget(Arc<str>),
@@ -74,8 +76,9 @@ pub(crate) enum Event {
     Parsed(FileToParse, Result<Parsed, Error>),
     Stored(DagFile, f64, Result<Done, Error>),
     FolderFound(Callback, Result<Option<PathBuf>, Error>),
-    CallbackRun(Result<(), Error>),
-    Dropped(Result<(), Error>),
+    CallbackRun(Callback, Result<(), Error>),
+    GivenBack(Result<(), Error>),
+    Removed,
     Registered(Arc<str>, Result<(), Error>),
     Looked(Arc<str>, Occasion, Box<Result<Refreshed, Error>>),
     Forgotten(Arc<str>, Listed, Result<bool, Error>),
@@ -102,9 +105,6 @@ impl Manager {
             } else {
                 others.push(bundle);
             }
-        }
-        if options.bundles.is_empty() {
-            bundle::deactivate_others(&cx, &names).await?;
         }
         let plugins_folder = cx.settings.core.plugins_folder.clone();
         let folders = bundles.values().filter_map(|tracked| tracked.bundle.watched_path().map(Into::into));
@@ -134,6 +134,9 @@ impl Manager {
             changes,
             _watcher: watcher,
         };
+        if !options.bundles.is_empty() {
+            manager.chores.stop(Chore::DeactivateOthers);
+        }
         manager.register(others);
         Ok(manager)
     }
@@ -158,6 +161,7 @@ impl Manager {
         self.queue.is_done()
             && self.children + self.storing == 0
             && !self.labels.values().any(|label| matches!(label, Label::Register))
+            && !self.is_at(Chore::DeactivateOthers)
             && self.bundles.values().all(Tracked::is_idle)
     }
 
@@ -187,7 +191,7 @@ impl Manager {
     /// The callbacks that wait to be run, or are.
     pub(crate) fn held_callbacks(&self) -> Held {
         let running = self.labels.values().filter_map(|label| match label {
-            Label::Folder(id, _) | Label::Callback(id) | Label::Drop(id) => Some(*id),
+            Label::Folder(id, _) | Label::Callback(id) | Label::GiveBack(id) | Label::Remove(id) => Some(*id),
             _ => None,
         });
         Held {
@@ -226,10 +230,11 @@ impl Manager {
                 self.children -= 1;
                 self.parsing.remove(file);
             }
-            Label::Folder(_, bundle) => self.searched(bundle),
+            Label::Folder(_, version) => self.searched(version),
             Label::Callback(_) => self.children -= 1,
             Label::Store(_) => self.storing -= 1,
-            Label::Drop(_) | Label::Register | Label::Look(..) | Label::Forget(_) | Label::Chore(_) => {}
+            Label::GiveBack(_) | Label::Remove(_) | Label::Register => {}
+            Label::Look(..) | Label::Forget(_) | Label::Chore(_) => {}
         }
         match event {
             Ok(event) => self.happened(event),
@@ -252,11 +257,11 @@ impl Manager {
                 self.not_stored(&file, duration, now);
             }
             Event::FolderFound(callback, folder) => self.folder_found(callback, folder, now),
-            Event::CallbackRun(Ok(())) => metrics::callback_only(),
-            Event::CallbackRun(Err(error)) | Event::Dropped(Err(error)) => {
-                tracing::error!("a callback was not run: {}", ferroflow_telemetry::chain(&error));
+            Event::CallbackRun(callback, run) => self.callback_run(callback, run),
+            Event::GivenBack(Err(error)) => {
+                tracing::error!("a callback is not given back yet: {}", ferroflow_telemetry::chain(&error));
             }
-            Event::Dropped(Ok(())) | Event::Registered(_, Ok(())) => {}
+            Event::GivenBack(Ok(())) | Event::Removed | Event::Registered(_, Ok(())) => {}
             Event::Registered(name, Err(error)) => looks::cannot_be_used(&name, &error),
             Event::Looked(name, occasion, looked) => self.looked(&name, occasion, *looked, now),
             Event::Forgotten(name, listed, done) => self.forgotten(&name, listed, done, now),
@@ -280,7 +285,8 @@ impl Manager {
         match label {
             Label::Parse(file) => self.queue.finish_for_now(&file, now, LONGEST_REST_OF_UNFINISHED),
             Label::Store(file) => self.not_stored(&file, 0.0, now),
-            Label::Folder(..) | Label::Callback(_) | Label::Drop(_) | Label::Register => {}
+            Label::Folder(..) | Label::Callback(_) => {}
+            Label::GiveBack(_) | Label::Remove(_) | Label::Register => {}
             Label::Look(name, occasion) => self.not_looked(&name, occasion, now),
             Label::Forget(name) => {
                 if let Some(tracked) = self.bundles.get_mut(&name) {
@@ -308,7 +314,7 @@ impl Manager {
         self.queue.ready() == 0 && self.parsing.is_empty() && self.storing == 0
     }
 
-    /// Lets results be stored that are there, kills the children, and gives back what was not begun.
+    /// Lets results be stored that are there, kills the children, and gives back the callbacks that were not run.
     async fn wind_down(&mut self) -> Result<(), Error> {
         for (file, child) in &self.parsing {
             metrics::process_ended(file.measured(), metrics::Ended::Terminate);
@@ -316,24 +322,30 @@ impl Manager {
         }
         let enough = tokio::time::sleep(Duration::from_secs(5));
         tokio::pin!(enough);
-        while self.labels.values().any(|label| matches!(label, Label::Store(_) | Label::Callback(_))) {
+        let is_awaited =
+            |label: &Label| matches!(label, Label::Store(_) | Label::Callback(_) | Label::Remove(_));
+        while self.labels.values().any(is_awaited) {
             tokio::select! {
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
                 () = &mut enough => break,
             }
         }
+        let own = self.held_callbacks();
+        let were_run = self.labels.values().filter_map(|label| match label {
+            Label::Remove(id) => Some(*id),
+            _ => None,
+        });
+        let were_run = were_run.collect();
         self.tasks.shutdown().await;
-        let cx = Arc::clone(&self.cx);
-        let give_back = async {
-            for callback in self.callbacks.iter() {
-                callbacks::give_back(&cx, callback).await?;
+        let give_back = held_callbacks::give_all_back(&self.cx, &own, &were_run);
+        match tokio::time::timeout(LAST_WORDS, give_back).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::error!("callbacks are not given back: {}", ferroflow_telemetry::chain(&error));
             }
-            Ok::<(), Error>(())
-        };
-        if let Ok(given) = tokio::time::timeout(LAST_WORDS, give_back).await {
-            given?;
-        } else {
-            tracing::warn!("callbacks could not be given back; the next processor takes them over");
+            Err(_) => {
+                tracing::warn!("callbacks could not be given back; the next processor takes them over");
+            }
         }
         if self.queue.is_done() {
             chores::mark_stale(&self.cx, chores::stored(&self.statistics)).await?;

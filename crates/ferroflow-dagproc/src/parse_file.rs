@@ -10,6 +10,7 @@ use ferroflow_telemetry::clock;
 
 use crate::Error;
 use crate::context::Context;
+use crate::extensions::BetweenTransactions;
 use crate::file::{DagFile, LastStored};
 use crate::store::{self, FileResult, StoredImportError};
 
@@ -91,7 +92,7 @@ async fn store_result(
         parsed,
         duration,
     };
-    let stored = store::store_file(&cx.db, result, &cx.store, &cx.timetables, now).await?;
+    let stored = store::store_file(&cx.db, result, &cx.store, &BetweenTransactions(cx), now).await?;
     tell_listeners(cx, &work.bundle_path, &stored.import_errors).await;
     let kept_back: BTreeSet<String> = stored.kept_back.into_iter().collect();
     Ok(Done {
@@ -105,7 +106,11 @@ async fn store_result(
 
 /// Listeners that fail are heard of in the log only: the errors are stored already.
 async fn tell_listeners(cx: &Context, bundle_path: &Path, errors: &[StoredImportError]) {
-    if errors.is_empty() || !cx.hears_import_errors().await {
+    if errors.is_empty() {
+        return;
+    }
+    let _waits = cx.waits_for_python();
+    if !cx.hears_import_errors().await {
         return;
     }
     for StoredImportError { error, is_new } in errors {

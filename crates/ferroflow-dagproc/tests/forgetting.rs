@@ -53,7 +53,12 @@ async fn what_cannot_be_marked_or_forgotten_keeps_no_other_dag() {
     }
     refuse(&database, "UPDATE ON dag WHEN NEW.is_stale AND NEW.dag_id = 'stays'").await;
     refuse(&database, "DELETE ON dag_schedule_asset_reference WHEN OLD.dag_id = 'stale'").await;
+    let bundles = "INSERT INTO dag_bundle (name, active, template_params) VALUES ('a_stays', 1, '{}'), ('b_goes', 1, '{}')";
+    database.execute(bundles).await;
+    refuse(&database, "UPDATE ON dag_bundle WHEN NEW.name = 'a_stays'").await;
     process(&database, folder.path()).await;
+    let inactive = "SELECT name AS answer FROM dag_bundle WHERE NOT active";
+    assert_eq!(texts(&db, inactive).await.unwrap(), ["b_goes"]);
     assert_eq!(active(&db).await, ["stays"]);
     let waiting = "SELECT dag_id AS answer FROM dag_schedule_asset_reference ORDER BY dag_id";
     assert_eq!(texts(&db, waiting).await.unwrap(), ["stale", "stays"]);
@@ -71,6 +76,9 @@ async fn a_dag_is_not_gone_by_its_own_parse_nor_when_it_is_kept_back() {
     process(&database, folder.path()).await;
     assert_eq!(active(&db).await, ["kept", "removed"]);
     refuse(&database, "UPDATE ON dag WHEN NEW.dag_id = 'kept'").await;
+    // Nor is anything made of the wrong time of the last refresh, nor can the next one be noted.
+    database.execute("UPDATE dag_bundle SET last_refreshed = 'nonsense'").await;
+    refuse(&database, "UPDATE OF last_refreshed ON dag_bundle").await;
     std::fs::write(&file, ["kept", "new"].map(simple_dag).concat()).unwrap();
     process(&database, folder.path()).await;
     assert_eq!(active(&db).await, ["kept", "new"]);

@@ -69,7 +69,7 @@ pub struct HeldCallback {
     /// What to call, as it is stored.
     pub data: Json,
     /// Who holds it: what stands in `bundle_name` meanwhile.
-    holder: String,
+    pub holder: String,
 }
 
 impl HeldCallback {

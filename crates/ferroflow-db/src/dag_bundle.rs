@@ -34,6 +34,12 @@ pub async fn insert_if_missing(tx: &mut Tx, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// One bundle, if there is one of the name; if its row cannot be read, that is all that is known of it.
+pub async fn find(tx: &mut Tx, name: &str) -> Result<Option<Option<DagBundle>>, Error> {
+    let row = tx.fetch_optional(sql!("dag_bundle/find"), binds![name]).await?;
+    row.map(|row| tx.or_note(dag_bundle(&row))).transpose()
+}
+
 /// Every bundle, by name.
 pub async fn list(tx: &mut Tx) -> Result<Vec<DagBundle>, Error> {
     let rows = tx.fetch_all(sql!("dag_bundle/list"), Vec::new()).await?;

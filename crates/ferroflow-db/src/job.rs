@@ -50,7 +50,8 @@ pub struct Job {
 impl Job {
     /// Whether it runs, and has shown so lately.
     pub fn is_alive(&self, now: Timestamp, patience: SignedDuration) -> bool {
-        let is_fresh = |beat: Timestamp| now.duration_since(beat) < patience;
+        // A clock that is wrong has told one that is far ahead: it shows nothing.
+        let is_fresh = |beat: Timestamp| now.duration_since(beat).abs() < patience;
         self.state == Some(JobState::Running) && self.latest_heartbeat.is_some_and(is_fresh)
     }
 }
@@ -122,4 +123,31 @@ fn job(row: &Row) -> Result<Job, Error> {
         hostname: row.optional("hostname")?,
         unixname: row.optional("unixname")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_shows_that_it_lives_far_ahead_shows_nothing() {
+        let at = |second| Timestamp::from_second(second).ok();
+        let alive = |latest_heartbeat| {
+            let job = Job {
+                id: 1,
+                dag_id: None,
+                state: Some(JobState::Running),
+                job_type: None,
+                start_date: None,
+                end_date: None,
+                latest_heartbeat,
+                executor_class: None,
+                hostname: None,
+                unixname: None,
+            };
+            job.is_alive(at(1_000).unwrap_or_default(), SignedDuration::from_secs(30))
+        };
+        assert!(alive(at(990)) && alive(at(1_010)));
+        assert!(!alive(at(970)) && !alive(at(1_030)) && !alive(None));
+    }
 }

@@ -108,6 +108,9 @@ async fn a_bundle_is_active_until_it_is_not_configured(server: Server) {
                 assert!(!dag_bundle::set_team(tx, "dags", Some("nobody")).await?, "there is no such team");
                 assert!(dag_bundle::set_team(tx, "dags", None).await?);
                 let bundles = dag_bundle::list(tx).await?;
+                let found = dag_bundle::find(tx, "dags").await?.expect("it is there");
+                assert!(found.is_some() && found.as_ref() == bundles.iter().find(|it| it.name == "dags"));
+                assert_eq!(dag_bundle::find(tx, "other").await?, None);
                 assert!(dag_bundle::deactivate(tx, "dags").await?);
                 assert!(!dag_bundle::deactivate(tx, "dags").await?);
                 Ok(bundles)

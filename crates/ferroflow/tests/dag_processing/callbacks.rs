@@ -103,3 +103,27 @@ async fn callbacks_that_hang_leave_a_child_to_files() {
     let is_parsed = wait_until(30, || observer.serialized() == ["beside", "calls_back"]);
     assert!(is_parsed, "{}", running.log());
 }
+
+/// With one child for everything, and rows of callbacks that cannot be removed: one that was run, and one that nobody can read.
+#[tokio::test]
+async fn a_callback_that_cannot_be_removed_keeps_neither_files_nor_callbacks_waiting() {
+    let place = Place::on(Server::Sqlite).await.with("AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES", "1");
+    let called = place.root().join("called");
+    let place = place.with("CALLED", &called.display().to_string());
+    place.write("calls_back.py", DAG);
+    let mut observer = place.observe();
+    observer.ask(&json!(["add_dag_callbacks", "calls_back", "calls_back.py", 0, 2]));
+    place.db().execute("UPDATE callback SET data = '{}' WHERE priority_weight = 1").await;
+    let refuses = "BEGIN SELECT RAISE(ABORT, 'not this one'); END";
+    place.db().execute(format!("CREATE TRIGGER refusal BEFORE DELETE ON callback {refuses}")).await;
+    let mut running = place.start(FERROFLOW, &["dag-processor"]);
+    let lines = || std::fs::read_to_string(&called).unwrap_or_default();
+    let says = |times| running.log().matches("cannot be removed").count() >= times;
+    assert!(wait_until(60, || lines() == "run 0\n" && says(2)), "{}\n{}", lines(), running.log());
+    place.write_dag("beside");
+    observer.ask(&json!(["add_dag_callbacks", "calls_back", "calls_back.py", 5, 1]));
+    let goes_on = wait_until(60, || lines() == "run 0\nrun 5\n" && observer.serialized().len() == 2);
+    assert!(goes_on, "{}\n{}", lines(), running.log());
+    running.terminate();
+    assert_eq!(running.wait_for_end(30), Some(0), "{}", running.log());
+}

@@ -12,5 +12,6 @@ mod locked;
 mod memory;
 mod official;
 mod refused;
+mod timetables;
 
 const FERROFLOW: &str = env!("CARGO_BIN_EXE_ferroflow");
