@@ -12,11 +12,16 @@ use crate::dialect::Dialect;
 use crate::error::{Error, is_useless};
 use crate::news::Messenger;
 use crate::statement::Rendering;
+use crate::turns::Turns;
 use crate::tx::{Connection, Tx};
 use crate::unreadable::Unreadable;
 
 /// For so long a part waits for a row, if there is any limit.
 const PATIENCE_OF_PARTS: Duration = Duration::from_millis(100);
+
+/// For so long whoever has patience waits for a row on MySQL and MariaDB, instead of 50 s: what others hold for longer is tried
+/// again by whoever needs it.
+const PATIENCE_OF_MYSQL: Duration = Duration::from_secs(3);
 
 /// The metadata database. Cheap to clone; all clones share one pool.
 #[derive(Clone, Debug)]
@@ -39,6 +44,8 @@ pub struct Db {
     pub(crate) unreadable: Arc<Unreadable>,
     /// For how long a change waits until others let go of a row, if not for as long as they take.
     pub(crate) lock_patience: Option<Duration>,
+    /// Whose turn it is to ask again.
+    pub(crate) turns: Turns,
 }
 
 /// A schema of PostgreSQL before the ones that the user's connections look in anyway.
@@ -113,8 +120,8 @@ impl Db {
     }
 
     /// The same database for whoever has other things to do than to wait: a change that needs a row which others hold for
-    /// longer than this fails, and is not repeated ([`Error::is_busy`]). SQLite has no locks of rows, and MySQL and MariaDB
-    /// know one patience, for everybody.
+    /// longer than this fails, and is not repeated ([`Error::is_busy`]). SQLite has no locks of rows; MySQL and MariaDB count
+    /// in seconds.
     #[must_use]
     pub fn with_lock_patience(&self, patience: Duration) -> Self {
         let lock_patience = (self.dialect() != Dialect::Sqlite).then_some(patience);
@@ -186,6 +193,7 @@ impl Db {
     {
         let mut tx = self.begin(purpose).await?;
         tx.parts.is_on = purpose == Purpose::WriteInParts;
+        tx.parts.is_in_haste = self.lock_patience.is_some();
         let outcome = work(&mut tx).await;
         if purpose == Purpose::Rehearse { tx.undo(outcome).await } else { tx.end(outcome).await }
     }
@@ -195,6 +203,10 @@ impl Db {
             Pool::Postgres(pool) => {
                 let begin = sqlx::AssertSqlSafe(self.begin_postgres(purpose));
                 pool.begin_with(begin).await.map(Connection::Postgres)
+            }
+            Pool::MySql(pool) if purpose != Purpose::Read => {
+                let begin = sqlx::AssertSqlSafe(self.begin_mysql(purpose));
+                pool.begin_with(begin).await.map(Connection::MySql)
             }
             Pool::MySql(pool) => pool.begin().await.map(Connection::MySql),
             // A transaction that reads first and writes later could find that another has written in
@@ -222,15 +234,26 @@ impl Db {
         if let Some(schema) = &self.schema {
             begin = format!("{begin}; {}", schema.put_first());
         }
-        if let Some(patience) = self.lock_patience
+        if let Some(patience) = self.patience_for(purpose)
             && purpose != Purpose::Read
         {
-            // Where there are parts, a row that is locked is left, and every other waits for it.
-            let has_parts = matches!(purpose, Purpose::WriteTogether | Purpose::WriteInParts);
-            let patience = if has_parts { patience.min(PATIENCE_OF_PARTS) } else { patience };
             begin = format!("{begin}; SET LOCAL lock_timeout = {}", patience.as_millis());
         }
         begin
+    }
+
+    /// Every transaction that writes says how long it waits: nothing is left of the one before.
+    fn begin_mysql(&self, purpose: Purpose) -> String {
+        let patience = self.patience_for(purpose).unwrap_or(PATIENCE_OF_MYSQL);
+        // With none at all MariaDB refuses to pass over rows that are locked, and MySQL counts from one.
+        let seconds = patience.as_secs().max(1);
+        format!("BEGIN; SET SESSION innodb_lock_wait_timeout = {seconds}")
+    }
+
+    /// Where there are parts, a row that is locked is left, and every other waits for it.
+    fn patience_for(&self, purpose: Purpose) -> Option<Duration> {
+        let has_parts = matches!(purpose, Purpose::WriteTogether | Purpose::WriteInParts);
+        self.lock_patience.map(|patience| if has_parts { patience.min(PATIENCE_OF_PARTS) } else { patience })
     }
 }
 

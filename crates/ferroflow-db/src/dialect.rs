@@ -6,6 +6,7 @@
 //! | fragment | PostgreSQL | MySQL 8 | MariaDB | SQLite |
 //! |---|---|---|---|---|
 //! | `{lock_skip:t}` | `FOR NO KEY UPDATE OF t SKIP LOCKED` | `FOR UPDATE OF t SKIP LOCKED` | `FOR UPDATE SKIP LOCKED` | |
+//! | `{pass_over_locked:t}` | the same, whether or not `[scheduler] use_row_level_locking` | | | |
 //! | `{lock:t}` | `FOR NO KEY UPDATE OF t` | `FOR UPDATE OF t` | `FOR UPDATE` | |
 //! | `{lock_nowait}` | `FOR NO KEY UPDATE NOWAIT` | `FOR UPDATE NOWAIT` | `FOR UPDATE NOWAIT` | |
 //! | `{where_no_other_queues}` | `WHERE (SELECT pg_try_advisory_xact_lock(2))` | | | |
@@ -55,7 +56,8 @@ impl Dialect {
             "where_no_other_queues" if self == Self::Postgres => {
                 format!("WHERE (SELECT pg_try_advisory_xact_lock({QUEUEING_LOCK}))")
             }
-            "lock_skip" => self.lock_skip(argument),
+            // The second is none of the locks between schedulers, which a site may do without.
+            "lock_skip" | "pass_over_locked" => self.lock_skip(argument),
             "lock" => self.lock(argument),
             "lock_nowait" => self.lock_nowait().to_owned(),
             "name" => self.quote(argument),

@@ -93,6 +93,7 @@ pub mod task_state_store;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod trigger;
+mod turns;
 mod tx;
 mod unreadable;
 pub mod unreferenced_trigger;

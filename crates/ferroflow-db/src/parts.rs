@@ -1,7 +1,6 @@
 //! Parts of a transaction, of which one may fail.
 
 use crate::Dialect;
-use crate::connect::LOCK_WAIT_OF_A_SESSION;
 use crate::error::Error;
 use crate::tx::{Connection, Tx};
 
@@ -10,7 +9,9 @@ use crate::tx::{Connection, Tx};
 pub(crate) struct Parts {
     /// Whether a part that fails is undone alone.
     pub(crate) is_on: bool,
-    /// Whether a row was waited for in vain, so that no other is.
+    /// Whether no row is waited for: one was when all was to be done together.
+    pub(crate) is_in_haste: bool,
+    /// Whether a row was waited for in vain, or before, so that no other is.
     waits_no_more: bool,
     /// How much there was to tell when this part began.
     pub(crate) news_before: usize,
@@ -29,6 +30,9 @@ impl Tx {
             return Ok(());
         }
         self.parts.news_before = self.news.len();
+        if self.parts.is_in_haste {
+            self.wait_no_more().await?;
+        }
         self.say("SAVEPOINT part").await
     }
 
@@ -42,7 +46,7 @@ impl Tx {
             Err(error) if error.is_about_rows() => {
                 self.say("ROLLBACK TO SAVEPOINT part").await?;
                 self.forget_part();
-                if error.is_busy() && !std::mem::replace(&mut self.parts.waits_no_more, true) {
+                if error.is_busy() {
                     self.wait_no_more().await?;
                 }
                 Ok(Err(error))
@@ -57,19 +61,14 @@ impl Tx {
 
     /// Of many rows that others have locked one is waited for: else all else would wait for each of them.
     async fn wait_no_more(&mut self) -> Result<(), Error> {
+        if std::mem::replace(&mut self.parts.waits_no_more, true) {
+            return Ok(());
+        }
         match self.dialect() {
             Dialect::Postgres => self.say("SET LOCAL lock_timeout = 1").await,
             Dialect::MariaDb => self.say("SET SESSION innodb_lock_wait_timeout = 0").await,
             Dialect::MySql => self.say("SET SESSION innodb_lock_wait_timeout = 1").await,
             Dialect::Sqlite => Ok(()),
-        }
-    }
-
-    /// The next transaction of the session waits as usual.
-    pub(crate) async fn wait_again(&mut self) {
-        if self.parts.waits_no_more && matches!(self.dialect(), Dialect::MariaDb | Dialect::MySql) {
-            // A session that cannot be told so has come to its end.
-            drop(self.say(LOCK_WAIT_OF_A_SESSION).await);
         }
     }
 

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use crate::db::Pool;
 use crate::schema::ddl_statements;
-use crate::{DatabaseUrl, Db, Dialect, Error, Family, ScopedFutureExt as _};
+use crate::{DatabaseUrl, Db, Dialect, Error, Family, ScopedFutureExt as _, Tx};
 
 /// Runs statements outside any transaction, with values written into them.
 pub async fn execute(url: &str, statements: &[String]) -> Result<(), sqlx::Error> {
@@ -51,6 +51,13 @@ pub async fn texts(db: &Db, question: &str) -> Result<Vec<String>, Error> {
         .scope_boxed()
     })
     .await
+}
+
+/// For how many seconds a transaction on MariaDB or MySQL waits for a row.
+pub async fn lock_wait(tx: &mut Tx) -> Result<String, Error> {
+    let question = "SELECT CAST(@@innodb_lock_wait_timeout AS CHAR) AS answer";
+    let rows = tx.fetch_text("asking for patience", question, Vec::new()).await?;
+    rows.first().map_or(Ok(String::new()), |row| row.get("answer"))
 }
 
 /// Runs a statement with values written into it, in a transaction of its own on a connection that is there. Returns how

@@ -101,7 +101,6 @@ impl Tx {
 
     /// Commits what came out well, and rolls back what did not.
     pub(crate) async fn end<T>(mut self, outcome: Result<T, Error>) -> Result<T, Error> {
-        self.wait_again().await;
         match (outcome, self.aborted_by.take()) {
             (Ok(value), None) => {
                 let (news, messenger) = (std::mem::take(&mut self.news), self.messenger.clone());

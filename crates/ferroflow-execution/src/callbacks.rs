@@ -7,7 +7,7 @@ use ferroflow_python::Answers;
 use rmpv::Value;
 use uuid::Uuid;
 
-use crate::patience::ask_patiently;
+use crate::patience::{Requests, ask_patiently};
 use crate::task::LIMIT;
 use crate::{Answer, Asker, Refusal, Service};
 
@@ -25,13 +25,17 @@ pub struct CallbackRequests {
 
 impl Answers for CallbackRequests {
     async fn answer(&self, kind: &str, body: Value) -> Answer {
-        let answered = ask_patiently(kind, LIMIT, || self.answered(kind, &body)).await;
+        let answered = ask_patiently(self, kind, &body, LIMIT).await;
         let asker = || Asker::errand("callback", self.callback);
         answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR", &asker()))
     }
 }
 
-impl CallbackRequests {
+impl Requests for CallbackRequests {
+    fn service(&mut self) -> &mut Service {
+        &mut self.service
+    }
+
     async fn answered(&self, kind: &str, body: &Value) -> Result<Answer, Refusal> {
         match kind {
             "GetConnection" | "GetVariable" | "GetVariableKeys" | "MaskSecret" => {

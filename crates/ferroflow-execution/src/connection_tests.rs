@@ -10,7 +10,7 @@ use rmpv::Value;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::patience::ask_patiently;
+use crate::patience::{Requests, ask_patiently};
 use crate::task::LIMIT;
 use crate::value::{body, optional};
 use crate::{Answer, Asker, Refusal, Service, read};
@@ -36,13 +36,17 @@ pub struct ConnectionTestRequests {
 
 impl Answers for ConnectionTestRequests {
     async fn answer(&self, kind: &str, body: Value) -> Answer {
-        let answered = ask_patiently(kind, LIMIT, || self.answered(kind, &body)).await;
+        let answered = ask_patiently(self, kind, &body, LIMIT).await;
         let asker = || Asker::errand("connection test", self.test);
         answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR", &asker()))
     }
 }
 
-impl ConnectionTestRequests {
+impl Requests for ConnectionTestRequests {
+    fn service(&mut self) -> &mut Service {
+        &mut self.service
+    }
+
     async fn answered(&self, kind: &str, body: &Value) -> Result<Answer, Refusal> {
         match kind {
             "GetTestedConnection" => self.service.tested_connection(self.test).await.map(tested),
@@ -50,7 +54,9 @@ impl ConnectionTestRequests {
             _ => Err(Refusal::Unhandled),
         }
     }
+}
 
+impl ConnectionTestRequests {
     async fn tell(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
         let result: ConnectionTestResult = read(kind, message)?;
         let is_good = match result.state.as_str() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ferroflow_python::Answers;
 use rmpv::Value;
 
-use crate::patience::ask_patiently;
+use crate::patience::{Requests, ask_patiently};
 use crate::sdk::SdkVersion;
 use crate::{Answer, Asker, Refusal, Service, message, read};
 
@@ -25,8 +25,18 @@ pub struct ParsingRequests {
 impl Answers for ParsingRequests {
     /// The answer to the request of this `type`. There always is one: a child waits for it.
     async fn answer(&self, kind: &str, body: Value) -> Answer {
-        let answered = ask_patiently(kind, LIMIT, || self.service.answer_common(kind, &body)).await;
+        let answered = ask_patiently(self, kind, &body, LIMIT).await;
         answered.unwrap_or_else(|refusal| refusal.told(kind, "GENERIC_ERROR", &self.asker))
+    }
+}
+
+impl Requests for ParsingRequests {
+    fn service(&mut self) -> &mut Service {
+        &mut self.service
+    }
+
+    async fn answered(&self, kind: &str, body: &Value) -> Result<Answer, Refusal> {
+        self.service.answer_common(kind, body).await
     }
 }
 

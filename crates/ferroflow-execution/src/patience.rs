@@ -1,12 +1,14 @@
 //! Repeating what the database cannot do right now.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
+use rmpv::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Answer, Refusal};
+use crate::{Answer, Refusal, Service};
 
 /// For how long a step of a scheduler, or whoever supervises a task or answers it, waits in the database until others let
 /// go of a row. Whatever needs that row is tried again later, and has no connection until then.
@@ -31,13 +33,33 @@ pub struct Patience<'a> {
     hurried: Option<Stopwatch>,
     /// Since when a row cannot be read.
     unreadable: Option<Stopwatch>,
+    /// Whether others had locked a row the last time.
+    has_met_lock: bool,
 }
 
 impl<'a> Patience<'a> {
     /// Patience for something that is asked for or told.
     pub fn new(what: &'a str) -> Self {
         let since = Stopwatch::start();
-        Self { what, since, wait: FIRST_WAIT, told: None, hurried: None, unreadable: None }
+        Self {
+            what,
+            since,
+            wait: FIRST_WAIT,
+            told: None,
+            hurried: None,
+            unreadable: None,
+            has_met_lock: false,
+        }
+    }
+
+    /// Whom to ask now. After a row that others had locked it is asked in turn, and the turn ends when this is dropped: that
+    /// is to be before it is waited again.
+    pub async fn turn<'s>(&self, service: &'s Service) -> Cow<'s, Service> {
+        if self.has_met_lock {
+            Cow::Owned(Service { db: service.db.in_turn().await, ..service.clone() })
+        } else {
+            Cow::Borrowed(service)
+        }
     }
 
     /// Whether to ask again, after a while, what was refused: for as long as `limit`, and only if the database may do it
@@ -50,7 +72,7 @@ impl<'a> Patience<'a> {
         if !refusal.is_transient() || (!refusal.is_busy() && self.since.elapsed() >= limit) {
             return false;
         }
-        self.tell(refusal);
+        self.meet(refusal);
         tokio::time::sleep(self.next_wait()).await;
         true
     }
@@ -85,7 +107,7 @@ impl<'a> Patience<'a> {
         if is_late {
             return false;
         }
-        self.tell(refusal);
+        self.meet(refusal);
         tokio::select! {
             () = tokio::time::sleep(self.next_wait()) => {}
             () = hurry.cancelled(), if !is_hurried => {}
@@ -99,7 +121,8 @@ impl<'a> Patience<'a> {
         wait
     }
 
-    fn tell(&mut self, refusal: &Refusal) {
+    fn meet(&mut self, refusal: &Refusal) {
+        self.has_met_lock = refusal.is_busy();
         if self.told.is_none_or(|told| told.elapsed() >= TOLD_AGAIN) {
             self.told = Some(Stopwatch::start());
             if let Some(bad) = refusal.bad_row() {
@@ -113,20 +136,35 @@ impl<'a> Patience<'a> {
     }
 }
 
+/// Those who answer a kind of user code.
+pub(crate) trait Requests: Clone + Sync {
+    /// Who knows the answers.
+    fn service(&mut self) -> &mut Service;
+
+    /// The answer, or why there is none now.
+    fn answered(&self, kind: &str, body: &Value) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+}
+
 /// What comes of a request of user code: it waits while the database does not answer, up to a limit.
-pub(crate) async fn ask_patiently<F>(
+pub(crate) async fn ask_patiently<R: Requests>(
+    requests: &R,
     kind: &str,
+    body: &Value,
     limit: Duration,
-    mut ask: impl FnMut() -> F + Send,
-) -> Result<Answer, Refusal>
-where
-    F: Future<Output = Result<Answer, Refusal>> + Send,
-{
+) -> Result<Answer, Refusal> {
     let mut patience = Patience::new(kind);
-    loop {
-        match ask().await {
-            Err(refusal) if patience.again(&refusal, limit).await => {}
-            answered => return answered,
+    let mut answered = requests.answered(kind, body).await;
+    // Python has a say in new runs, and nobody waits in turn for that.
+    let is_in_turn = kind != "TriggerDagRun";
+    while let Err(refusal) = &answered
+        && patience.again(refusal, limit).await
+    {
+        let mut again = requests.clone();
+        if is_in_turn {
+            let service = again.service();
+            *service = patience.turn(service).await.into_owned();
         }
+        answered = again.answered(kind, body).await;
     }
+    answered
 }

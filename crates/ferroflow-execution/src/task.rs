@@ -6,7 +6,7 @@ use ferroflow_python::Answers;
 use rmpv::Value;
 use uuid::Uuid;
 
-use crate::patience::ask_patiently;
+use crate::patience::{Requests, ask_patiently};
 use crate::sdk::SdkVersion;
 use crate::trigger::RunMaking;
 use crate::{Answer, Asker, Refusal, Service};
@@ -35,12 +35,16 @@ impl Answers for TaskRequests {
     /// The answer to the request of this `type`. There always is one: a child waits for it, also while the database
     /// does not answer.
     async fn answer(&self, kind: &str, body: Value) -> Answer {
-        let answered = ask_patiently(kind, LIMIT, || self.answered(kind, &body)).await;
+        let answered = ask_patiently(self, kind, &body, LIMIT).await;
         answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR", &self.asker))
     }
 }
 
-impl TaskRequests {
+impl Requests for TaskRequests {
+    fn service(&mut self) -> &mut Service {
+        &mut self.service
+    }
+
     async fn answered(&self, kind: &str, body: &Value) -> Result<Answer, Refusal> {
         if let Some(answered) = self.answer_of_own(kind, body).await {
             return answered;
@@ -77,7 +81,9 @@ impl TaskRequests {
             _ => self.service.answer_common(kind, body).await,
         }
     }
+}
 
+impl TaskRequests {
     /// A task may only ask for what is its own where the Execution API says so.
     pub(crate) fn own(&self, instance: Uuid) -> Result<(), Refusal> {
         if instance == self.instance { Ok(()) } else { Err(Refusal::of_another()) }

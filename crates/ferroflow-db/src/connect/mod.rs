@@ -18,13 +18,13 @@ use std::time::Duration;
 use sqlx::pool::PoolOptions;
 
 pub use error::ConnectError;
-pub(crate) use mysql::LOCK_WAIT_OF_A_SESSION;
 pub(crate) use trust::Trust;
 
 use crate::db::{ConfiguredSchema, Db, Pool};
 use crate::dialect::Dialect;
 use crate::news::Messenger;
 use crate::statement::Rendering;
+use crate::turns::Turns;
 use crate::url::{DatabaseUrl, Family};
 
 /// What `[database]` says about connections.
@@ -152,6 +152,7 @@ fn assemble(
         messenger: Messenger::new(),
         unreadable: Arc::default(),
         lock_patience: None,
+        turns: Turns::default(),
     }
 }
 

@@ -12,9 +12,6 @@ use crate::db::{Db, Pool};
 use crate::dialect::Dialect;
 use crate::url::DatabaseUrl;
 
-/// How long a session waits for a row that others have locked.
-pub(crate) const LOCK_WAIT_OF_A_SESSION: &str = "SET SESSION innodb_lock_wait_timeout = 3";
-
 const SSL_MODES: &[(&str, MySqlSslMode)] = &[
     ("DISABLED", MySqlSslMode::Disabled),
     ("PREFERRED", MySqlSslMode::Preferred),
@@ -48,8 +45,6 @@ pub(super) async fn connect(url: &DatabaseUrl, options: &Options) -> Result<Db, 
             // The official components ask for the same: with REPEATABLE READ a transaction that waited for a
             // lock would still see what was there before.
             connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
-            // Instead of 50 s: what others hold for longer is tried again by whoever needs it.
-            connection.execute(LOCK_WAIT_OF_A_SESSION).await?;
             Ok(())
         })
     });

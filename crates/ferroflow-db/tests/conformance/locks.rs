@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_db::schema::{self, State};
+use ferroflow_db::testing::lock_wait;
 use ferroflow_db::{Db, dag_run, pool};
 use ferroflow_model::state::RunState;
 use ferroflow_testkit::{Server, TestDb};
@@ -111,6 +112,34 @@ async fn without_row_locks_nobody_waits_or_is_turned_away() {
         gate.open();
         first.await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn each_transaction_on_mariadb_has_a_patience_of_its_own() {
+    let database = TestDb::migrated(Server::MariaDb).await;
+    let options = ferroflow_db::Options { pool_size: 1, max_overflow: 0, ..database.options() };
+    let db = Db::connect(&options).await.unwrap();
+    let scheduler = db.with_lock_patience(Duration::from_secs(1));
+    let again = scheduler.in_turn().await;
+    for _ in 0..2 {
+        for (db, expected) in [(&db, ["3", "3"]), (&scheduler, ["1", "1"]), (&again, ["1", "1"])] {
+            let whole = db.transact(|tx| async move { lock_wait(tx).await }.scope_boxed()).await.unwrap();
+            let parts =
+                db.transact_in_parts(|tx| async move { lock_wait(tx).await }.scope_boxed()).await.unwrap();
+            assert_eq!([whole, parts], expected);
+        }
+    }
+}
+
+/// Of those who ask again for what was locked a few have a turn, and the others when these are done.
+#[tokio::test]
+async fn who_has_met_a_lock_asks_again_in_turn() {
+    let database = TestDb::migrated(Server::Postgres).await;
+    let db = database.connect().await.with_lock_patience(Duration::from_secs(1));
+    let mut turns = vec![db.in_turn().await, db.in_turn().await, db.in_turn().await];
+    assert!(timeout(Duration::from_millis(50), db.in_turn()).await.is_err());
+    turns.pop();
+    timeout(AT_ONCE, db.in_turn()).await.expect("one turn is over");
 }
 
 /// Another transaction that holds the pools until the gate is opened.

@@ -101,7 +101,8 @@ impl Reports<'_> {
                 pid: self.pid,
                 start_date: clock::now(),
             };
-            match self.service.run(self.id, &request).await {
+            let answered = patience.turn(self.service).await.run(self.id, &request).await;
+            match answered {
                 Err(refusal)
                     if (refusal.bad_row().is_none() || patience.unreadable_for() < self.slot.at_most)
                         && patience.again_until_mended(&refusal, self.hurry).await => {}
@@ -131,7 +132,10 @@ impl Reports<'_> {
         let process = (self.host.name.as_str(), self.pid);
         let mut patience = Patience::new("the state of a task");
         loop {
-            match self.service.set_state_of_process(self.id, update, process).await {
+            let service = patience.turn(self.service).await;
+            let told = service.set_state_of_process(self.id, update, process).await;
+            drop(service);
+            match told {
                 Ok(_) => return Ok(Told::Stored),
                 // A try that is followed by another has gone into the history, with its id; one that waited may have been
                 // moved on already, and may even run again.
@@ -164,7 +168,8 @@ impl Reports<'_> {
         }
         let mut patience = Patience::new("the end of a task");
         loop {
-            match self.put_down(ending).await {
+            let put_down = self.put_down(&*patience.turn(self.service).await, ending).await;
+            match put_down {
                 Err(refusal) if self.is_tried_again(&mut patience, &refusal).await => {}
                 answered => return answered,
             }
@@ -179,14 +184,13 @@ impl Reports<'_> {
         patience.again_until_mended(refusal, self.hurry).await
     }
 
-    async fn put_down(&self, ending: Ending) -> Result<Option<TaskState>, Refusal> {
-        let unwanted =
-            || async { self.service.ended_unwanted(&self.key, self.try_number).await.map(|()| None) };
+    async fn put_down(&self, service: &Service, ending: Ending) -> Result<Option<TaskState>, Refusal> {
+        let unwanted = || async { service.ended_unwanted(&self.key, self.try_number).await.map(|()| None) };
         match conclude(ending) {
             Conclusion::Told(_) => Ok(None),
             Conclusion::Unwanted => unwanted().await,
             Conclusion::WithoutAWord(how) => {
-                match self.service.ended_without_a_word(self.id, self.try_number, &how.to_string()).await {
+                match service.ended_without_a_word(self.id, self.try_number, &how.to_string()).await {
                     Ok(outcome) => Ok(outcome.new_state().flatten()),
                     // It was cleared, and ended before that was noticed; or it was put down before, and nobody heard so.
                     Err(refusal) if refusal.status() == Some(404) => unwanted().await,

@@ -4,6 +4,7 @@
 
 mod bad_runs;
 mod calls;
+mod crowd;
 mod own_ways;
 mod races;
 mod seed;

@@ -61,7 +61,10 @@ impl Supervision {
         let process = HolderProcess { pid, hostname: self.host.name.clone(), seen: Some(clock::now()) };
         let mut patience = Patience::new("the start of a callback");
         loop {
-            match self.service.callback_begins(workload.id, workload.job_id, process.clone()).await {
+            let service = patience.turn(&self.service).await;
+            let begun = service.callback_begins(workload.id, workload.job_id, process.clone()).await;
+            drop(service);
+            match begun {
                 Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}
                 answered => return answered,
             }
@@ -102,10 +105,12 @@ impl Supervision {
     async fn put_down(&self, callback: &CallbackInHand, end: Result<(), &str>) -> Result<(), Refusal> {
         let mut patience = Patience::new("the end of a callback");
         loop {
+            let service = patience.turn(&self.service).await;
             let noted = match end {
-                Ok(()) => self.service.callback_succeeded(callback).await,
-                Err(reason) => self.service.callback_failed(callback, reason).await,
+                Ok(()) => service.callback_succeeded(callback).await,
+                Err(reason) => service.callback_failed(callback, reason).await,
             };
+            drop(service);
             match noted {
                 Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}
                 Err(refusal) => return Err(refusal),

@@ -36,7 +36,10 @@ impl Supervision {
     async fn note_failed_test(&self, id: Uuid, message: &str) -> Result<(), Refusal> {
         let mut patience = Patience::new("the end of a connection test");
         loop {
-            match self.service.end_connection_test(id, false, Some(message)).await {
+            let service = patience.turn(&self.service).await;
+            let noted = service.end_connection_test(id, false, Some(message)).await;
+            drop(service);
+            match noted {
                 // It has told.
                 Err(refusal) if refusal.status() == Some(409) => return Ok(()),
                 Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}

@@ -20,6 +20,9 @@ const OK: u8 = 0x00;
 const END: u8 = 0xfe;
 const ERROR: u8 = 0xff;
 
+/// That another answer follows.
+const MORE_RESULTS: u8 = 0x08;
+
 /// The client can do without a packet after the columns.
 const DEPRECATE_EOF: u32 = 1 << 24;
 
@@ -142,6 +145,12 @@ impl Session {
                 }
                 while !matches!(self.next(is_handed_on).await?[4], END | ERROR) {}
             }
+            (OK, QUERY) => {
+                let mut last = first.clone();
+                while last[4] == OK && has_more(&last[4..]) {
+                    last = self.next(is_handed_on).await?;
+                }
+            }
             _ => {}
         }
         Ok(first)
@@ -172,6 +181,11 @@ fn query(text: &str) -> Vec<u8> {
 fn packet(number: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len()).expect("packets of tests are short").to_le_bytes();
     [&length[..3], &[number], body].concat()
+}
+
+/// Whether there is an answer to a further statement of the same text. Those of which there are several change no row.
+fn has_more(ok: &[u8]) -> bool {
+    matches!(ok, [OK, 0, 0, status, ..] if status & MORE_RESULTS != 0)
 }
 
 /// How many columns follow.
