@@ -1,4 +1,4 @@
 SELECT id, pid
 FROM task_instance
 WHERE id IN ({in}) AND state = 'running' AND hostname = ? AND pid IN ({in})
-{lock_skip:task_instance}
+{pass_over_locked:task_instance}
