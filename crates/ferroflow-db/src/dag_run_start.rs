@@ -1,6 +1,6 @@
 //! Queued `dag_run`s that may start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ferroflow_model::state::{RunType, TriggeredBy};
 use jiff::Timestamp;
@@ -80,42 +80,48 @@ pub async fn running(tx: &mut Tx, dag_ids: &[&str]) -> Result<Vec<RunningRuns>, 
 }
 
 /// The queued runs of some DAGs that are first in their queues: those of each backfill, and the others. Of a queue at
-/// most `most`, and at most one more than may run at once. Those that cannot be read do not count.
+/// most `most`, and at most one more than may run at once. Those that cannot be read do not count, nor those that are put
+/// off.
 pub async fn startable(
     tx: &mut Tx,
     dag_ids: &[&str],
+    put_off: &BTreeSet<i64>,
     now: Timestamp,
     most: i64,
 ) -> Result<Vec<StartableRun>, Error> {
     let mut found = Vec::new();
     for ids in dag_ids.chunks(BATCH) {
         let mut asked: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
-        // Those that cannot be read stay where they are. DAGs with more of them than were allowed for are asked for again.
+        // Those that do not count stay where they are. DAGs with more of them than were allowed for are asked for again.
         let mut passed_over = 0_i64;
         while !asked.is_empty() {
             let list: Bind = asked.iter().map(String::as_str).collect();
             let binds = vec![list, now.into(), passed_over.into(), most.saturating_add(passed_over).into()];
             let rows = tx.fetch_all(sql!("dag_run/startable"), binds).await?;
-            let (runs, mut unreadable) = apart(tx, &rows)?;
-            unreadable.retain(|_, count| *count > passed_over);
-            found.extend(runs.into_iter().filter(|run| !unreadable.contains_key(&run.dag_id)));
-            passed_over = unreadable.values().max().map_or(0, |most| most.saturating_mul(2));
-            asked = unreadable.into_keys().collect();
+            let (runs, mut others) = apart(tx, &rows, put_off)?;
+            others.retain(|_, count| *count > passed_over);
+            found.extend(runs.into_iter().filter(|run| !others.contains_key(&run.dag_id)));
+            passed_over = others.values().max().map_or(0, |most| most.saturating_mul(2));
+            asked = others.into_keys().collect();
         }
     }
     Ok(found)
 }
 
-/// The runs that can be read, and how many of each DAG cannot be.
-fn apart(tx: &Tx, rows: &[Row]) -> Result<(Vec<StartableRun>, BTreeMap<String, i64>), Error> {
-    let (mut runs, mut unreadable) = (Vec::new(), BTreeMap::new());
+/// The runs that count, and how many of each DAG do not.
+fn apart(
+    tx: &Tx,
+    rows: &[Row],
+    put_off: &BTreeSet<i64>,
+) -> Result<(Vec<StartableRun>, BTreeMap<String, i64>), Error> {
+    let (mut runs, mut others) = (Vec::new(), BTreeMap::new());
     for row in rows {
         match tx.or_note(startable_run(row))? {
-            Some(run) => runs.push(run),
-            None => *unreadable.entry(row.get("dag_id")?).or_default() += 1,
+            Some(run) if !put_off.contains(&run.id) => runs.push(run),
+            _ => *others.entry(row.get("dag_id")?).or_default() += 1,
         }
     }
-    Ok((runs, unreadable))
+    Ok((runs, others))
 }
 
 /// Locks those of some runs that are still queued and that nobody else has locked, and tells which they are.

@@ -1,6 +1,7 @@
 //! One cycle: the steps, in order, each only if something asks for it.
 
-use ferroflow_db::BadRow;
+mod report;
+
 use ferroflow_execution::tell_unreadable;
 use ferroflow_executor::Executor;
 use ferroflow_model::state::RunType;
@@ -9,9 +10,9 @@ use ferroflow_telemetry::clock::Stopwatch;
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::chores::{self, Chore, Report};
+use crate::chores;
 use crate::create_runs::{CreatedRuns, create_some, next_due};
-use crate::dispatch::{Dispatched, dispatch};
+use crate::dispatch::dispatch;
 use crate::examine_runs::{ExaminedRuns, examine_runs};
 use crate::executors::Heard;
 use crate::fair_queue::Cause;
@@ -19,65 +20,19 @@ use crate::harvest::{Met, harvest};
 use crate::kept_events::drop_event;
 use crate::look_around::look_around;
 use crate::metrics;
-use crate::queue_tasks::QueuedTasks;
 use crate::scheduler::Scheduler;
 use crate::slice::Slice;
 use crate::start_runs::{StartedRuns, Waiting, start_some};
 use crate::wants::{Wants, pause_for};
 use crate::{Error, attended::RunKey};
 
+pub use report::{CycleReport, Step};
+
 /// How often the critical section is passed through in one cycle.
 const MOST_PASSES: usize = 4;
 
 /// So many rows that others hold are waited for in one harvest, of what was just told and of what was kept.
 pub(crate) const MOST_HELD: usize = 2;
-
-/// A part of a cycle. Each leaves the database as others may find it, and the scheduler may end after any.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// What executors told meets the rows.
-    Harvest,
-    /// What nobody has told is looked for.
-    LookAround,
-    /// Runs that are due are made.
-    CreateRuns,
-    /// Runs that may start do.
-    StartRuns,
-    /// Runs that something has happened to are examined.
-    ExamineRuns,
-    /// One pass through the critical section.
-    QueueTasks,
-    /// What it queued goes to executors.
-    HandOver,
-    /// Chores that are due.
-    Chores,
-}
-
-/// What a cycle did: for metrics, logs and tests.
-#[derive(Debug, Default)]
-pub struct CycleReport {
-    /// Runs that were made.
-    pub created: CreatedRuns,
-    /// Runs that were started.
-    pub started: StartedRuns,
-    /// Runs that were examined.
-    pub examined: ExaminedRuns,
-    /// What each pass through the critical section did.
-    pub passes: Vec<QueuedTasks>,
-    /// What was handed to executors.
-    pub dispatched: Vec<Dispatched>,
-    /// The chores that were done.
-    pub chores: Vec<(Chore, Report)>,
-    /// Rows that were found for the first time and cannot be read: each was left out.
-    pub unreadable: Vec<BadRow>,
-}
-
-impl CycleReport {
-    /// Whether anything was queued.
-    pub(crate) fn has_queued(&self) -> bool {
-        self.passes.iter().any(|pass| !pass.queued.is_empty())
-    }
-}
 
 impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Does all that is to be done at this time. What it could not do because of the database is still asked for.
@@ -99,13 +54,22 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     }
 
     async fn steps(&mut self, report: &mut CycleReport, clock: impl Fn() -> Timestamp) -> Result<(), Error> {
-        let mut next = Some(Step::Harvest);
+        let (mut next, mut failed) = (Some(Step::Harvest), Ok(()));
         while let Some(step) = next {
             let now = clock();
             self.mind_the_clock(now);
-            next = self.step(step, report, now).await?;
+            next = match self.step(step, report, now).await {
+                Ok(next) => next,
+                // No other step would fare better.
+                Err(error) if error.is_passing() => return Err(error),
+                Err(error) => {
+                    tracing::error!(?step, "a step of a cycle has failed: {}", chain(&error));
+                    failed = failed.and(Err(error));
+                    step.after_failure()
+                }
+            };
         }
-        Ok(())
+        failed
     }
 
     /// Does one step of a cycle, of which the others were done before; answers the one that follows.
@@ -296,7 +260,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     }
 
     async fn start_runs(&mut self, now: Timestamp) -> Result<StartedRuns, Error> {
-        let started = start_some(&self.cx, &self.wants.start, &Slice::new(&self.news), now).await?;
+        let started =
+            start_some(&self.cx, &self.wants.start, &mut self.unstarted, &Slice::new(&self.news), now)
+                .await?;
         self.wants.start = Waiting::of(&started.later);
         self.take_in_started(&started);
         Ok(started)
@@ -305,7 +271,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// The same where somebody waits for it.
     async fn start_soon(&mut self, now: Timestamp) -> Result<StartedRuns, Error> {
         let soon = Waiting::Of(self.wants.start_soon.clone());
-        let started = start_some(&self.cx, &soon, &Slice::endless(), now).await?;
+        let started = start_some(&self.cx, &soon, &mut self.unstarted, &Slice::endless(), now).await?;
         self.wants.start_soon.clone_from(&started.later);
         self.take_in_started(&started);
         Ok(started)

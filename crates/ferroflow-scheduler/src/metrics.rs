@@ -9,18 +9,17 @@ use ferroflow_model::admission::{ClosedPool, InstanceKey, Refusal};
 use ferroflow_model::outcome::Outcome;
 use ferroflow_model::readiness::RunVerdict;
 use ferroflow_model::state::{RunState, RunType, TaskState};
-use ferroflow_python::ASKED_AGAIN;
 use ferroflow_telemetry::metrics::executing::{self, ExecutorTags};
 use ferroflow_telemetry::metrics::scheduling::{self, PoolSlots};
 use ferroflow_telemetry::metrics::{PoolTags, RunTags, TaskTags, runs};
 use jiff::Timestamp;
 
-use crate::chores::Report;
+use crate::chores::{Left, Report};
 use crate::create_runs::{Created, CreatedRuns, NotCreated};
 use crate::cycle::CycleReport;
-use crate::queue_tasks::{ExecutorSlots, QueuedTask, QueuedTasks};
+use crate::queue_tasks::{ExecutorSlots, LeftOut, QueuedTask, QueuedTasks};
 use crate::run::ActiveRun;
-use crate::set_aside::SetAside;
+use crate::set_aside::{SetAside, cause};
 
 /// What was told the last time and is to be taken back when it is over.
 #[derive(Debug, Default)]
@@ -45,6 +44,10 @@ impl Told {
                 runs::started(&run.dag_id, delay.as_secs_f64());
             }
         }
+        self.others.put_off("queued run", &report.started.left);
+        let started = report.started.started.iter();
+        let started = started.map(|run| Left::run(&run.dag_id, &run.run_id, String::new()));
+        self.others.written("queued run", started);
         for run in report.examined.set_aside() {
             scheduling::set_aside(&run.dag_id, "run");
         }
@@ -63,7 +66,7 @@ impl Told {
         }
         for refused in report.refused.iter().filter(|refused| what_is_wrong(&refused.reason).is_some()) {
             let reason = refused.reason.to_string();
-            let cause = reason.split_once(ASKED_AGAIN).map_or(&*reason, |(cause, _)| cause);
+            let cause = cause(&reason);
             if self.set_aside.get(&refused.dag_id).map(String::as_str) != Some(cause) {
                 tracing::warn!(dag_id = refused.dag_id, reason, "a DAG gets no run until this is mended");
                 self.set_aside.insert(refused.dag_id.clone(), cause.to_owned());
@@ -81,6 +84,10 @@ impl Told {
             }
             pass.queued.iter().for_each(|task| queued(task, now));
             self.others.dags(&pass.set_aside);
+            let refused: Vec<Left> = pass.left_out.iter().filter_map(LeftOut::left).collect();
+            self.others.put_off("scheduled task instance", &refused);
+            let rows = pass.queued.iter().map(|task| Left::instance(&task.row.key, String::new()));
+            self.others.written("scheduled task instance", rows);
         }
         if let Some(last) = passes.iter().rfind(|pass| !pass.is_busy) {
             let executable = passes.iter().map(|pass| pass.queued.len()).sum();

@@ -25,6 +25,7 @@ use crate::executors::{Executors, Heard};
 use crate::kept_events::{KeptEvents, WaitsFor};
 use crate::look_around::Surroundings;
 use crate::metrics::Told;
+use crate::put_off::PutOff;
 use crate::queue_tasks::TaskQueue;
 use crate::standing::Standing;
 use crate::wants::Wants;
@@ -94,6 +95,8 @@ pub struct Scheduler<E, C> {
     pub(crate) wants: Wants,
     /// How far it has come with the DAGs that are due.
     pub(crate) due: DueRound,
+    /// Queued runs whose start the database has refused.
+    pub(crate) unstarted: PutOff<i64>,
     /// Whether this cycle is one without them.
     pub(crate) crowd_waits: bool,
     /// What executors have told, and was not looked at yet.
@@ -142,6 +145,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             queue: TaskQueue::default(),
             wants: Wants::at_first(),
             due: DueRound::default(),
+            unstarted: PutOff::default(),
             crowd_waits: false,
             heard: VecDeque::new(),
             kept: KeptEvents::default(),

@@ -3,9 +3,15 @@
 use std::collections::{HashMap, HashSet};
 
 use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_python::ASKED_AGAIN;
 use ferroflow_telemetry::metrics::scheduling;
 
 use crate::chores::Left;
+
+/// A reason without the time at which user code is asked again, which makes no other of it.
+pub(crate) fn cause(reason: &str) -> &str {
+    reason.split_once(ASKED_AGAIN).map_or(reason, |(cause, _)| cause)
+}
 
 /// What was told.
 #[derive(Debug, Default)]
@@ -16,6 +22,8 @@ pub(crate) struct SetAside {
     refused: HashMap<&'static str, HashSet<(TaskInstanceKey, String)>>,
     /// The same of other rows.
     left: HashMap<&'static str, HashSet<Left>>,
+    /// What a step of the cycle could not write, by the row: why.
+    put_off: HashMap<(&'static str, String), String>,
 }
 
 impl SetAside {
@@ -68,6 +76,37 @@ impl SetAside {
         }
         new
     }
+
+    /// Rows that a step of the cycle could not write, each of which it tries again later. Answers how many were not known.
+    pub(crate) fn put_off(&mut self, what: &'static str, found: &[Left]) -> usize {
+        let mut new = 0;
+        for Left { dag_id, row, reason } in found {
+            scheduling::set_aside(dag_id.as_deref().unwrap_or_default(), what);
+            let told = self.put_off.insert((what, row.clone()), reason.clone());
+            if told.as_ref() != Some(reason) {
+                tracing::warn!(
+                    dag_id,
+                    row,
+                    reason,
+                    "a {what} is set aside, and tried again later every time"
+                );
+                new += 1;
+            }
+        }
+        new
+    }
+
+    /// These are written.
+    pub(crate) fn written(&mut self, what: &'static str, rows: impl Iterator<Item = Left>) {
+        if self.put_off.is_empty() {
+            return;
+        }
+        for Left { dag_id, row, .. } in rows {
+            if self.put_off.remove(&(what, row.clone())).is_some() {
+                tracing::info!(dag_id, row, "a {what} that was set aside goes on");
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -92,5 +131,11 @@ mod tests {
         let left = [Left { dag_id: None, row: "job 1".to_owned(), reason: "no".to_owned() }];
         assert_eq!([told.rows("one", &left), told.rows("one", &left)], [1, 0]);
         assert_eq!([told.rows("one", &[]), told.rows("one", &left)], [0, 1]);
+        assert_eq!(
+            [told.put_off("run", &left), told.put_off("run", &[]), told.put_off("run", &left)],
+            [1, 0, 0]
+        );
+        told.written("run", left.iter().cloned());
+        assert_eq!(told.put_off("run", &left), 1);
     }
 }

@@ -5,38 +5,31 @@
 //! that two schedulers do not fill the same free place; `backfill`; the runs themselves. What is locked is looked at
 //! again and decided anew.
 
+mod report;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ferroflow_db::backfill::{self, Backfill};
 use ferroflow_db::dag::facts::{self, DagFacts as DagRow};
 use ferroflow_db::dag_run_start::{self, RunningRuns, StartableRun};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, serialized_dag};
-use ferroflow_model::runs::start::{
-    self, BackfillFacts, DagFacts, NotStarted, QueuedRun, Running, Snapshot, Verdict,
-};
+use ferroflow_model::runs::start::{self, BackfillFacts, DagFacts, QueuedRun, Running, Snapshot, Verdict};
 use ferroflow_model::state::{RunType, TriggeredBy};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::halves::halve;
+use crate::put_off::PutOff;
 use crate::slice::Slice;
 use crate::{Context, Error};
+
+pub use report::{NotStartedRun, Started, StartedRuns};
 
 /// So many runs start in one transaction, if `[scheduler] max_dagruns_per_loop_to_schedule` does not say more.
 const RUNS_PER_TRANSACTION: usize = 100;
 
 /// So many runs of one queue are looked at in one pass.
 const RUNS_PER_QUEUE: i64 = 64;
-
-/// What became of the queued runs that were looked at.
-#[derive(Debug, Default)]
-pub struct StartedRuns {
-    /// The runs that started.
-    pub started: Vec<Started>,
-    /// Those that did not.
-    pub refused: Vec<NotStartedRun>,
-    /// The DAGs in which more could.
-    pub(crate) later: BTreeSet<String>,
-}
 
 /// Of which DAGs queued runs are looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,46 +65,23 @@ impl Waiting {
     }
 }
 
-/// A run that started.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Started {
-    /// Its row.
-    pub id: i64,
-    /// The DAG.
-    pub dag_id: String,
-    /// Its name.
-    pub run_id: String,
-    /// Why it exists.
-    pub run_type: RunType,
-    /// How late it is (`dagrun.schedule_delay`), if a schedule says when it should have started.
-    pub schedule_delay: Option<SignedDuration>,
-}
-
-/// A run that did not start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotStartedRun {
-    /// The DAG.
-    pub dag_id: String,
-    /// Its name.
-    pub run_id: String,
-    /// Why not.
-    pub reason: NotStarted,
-}
-
 /// Starts the queued runs that may start.
 pub async fn start_runs(cx: &Context, now: Timestamp) -> Result<StartedRuns, Error> {
-    start_some(cx, &Waiting::All, &Slice::endless(), now).await
+    start_some(cx, &Waiting::All, &mut PutOff::default(), &Slice::endless(), now).await
 }
 
-/// The same of some DAGs, and only for a while.
+/// The same of some DAGs, and only for a while. A batch that the database refuses is started in halves, down to the run that
+/// it does not take; that one is put off.
 pub(crate) async fn start_some(
     cx: &Context,
     of: &Waiting,
+    put_off: &mut PutOff<i64>,
     slice: &Slice<'_>,
     now: Timestamp,
 ) -> Result<StartedRuns, Error> {
     let mut report = StartedRuns::default();
-    let load = cx.db.read(|tx| async move { Queues::load(tx, of, now).await }.scope_boxed());
+    let waiting: &BTreeSet<i64> = &put_off.waiting(now).copied().collect();
+    let load = cx.db.read(|tx| async move { Queues::load(tx, of, waiting, now).await }.scope_boxed());
     let queues = load.await?;
     let mut turns = Vec::new();
     for (run, verdict) in queues.decide(now) {
@@ -123,19 +93,28 @@ pub(crate) async fn start_some(
     }
     let configured = cx.settings.scheduler.max_dagruns_per_loop_to_schedule;
     let most = usize::try_from(configured).unwrap_or(usize::MAX).max(RUNS_PER_TRANSACTION);
-    let mut left = turns.as_slice();
-    for batch in turns.chunks(most) {
+    let mut left: Vec<Vec<&StartableRun>> = turns.chunks(most).rev().map(<[_]>::to_vec).collect();
+    while let Some(batch) = left.pop() {
         cx.progress.gets_on();
-        left = &left[batch.len()..];
-        let part =
-            cx.db.transact(|tx| async move { start_batch(tx, batch, now).await }.scope_boxed()).await?;
-        report.add(part);
+        let runs = batch.as_slice();
+        let started =
+            cx.db.transact(|tx| async move { start_batch(tx, runs, now).await }.scope_boxed()).await;
+        match started {
+            Ok(part) => report.add(part),
+            Err(error) => {
+                if let Some((run, error)) = halve(&cx.db, runs, error, &mut left)? {
+                    put_off.refused(run.id, now);
+                    report.leave(cx, run, error);
+                }
+            }
+        }
         if slice.is_over() {
             break;
         }
     }
-    report.later = queues.cut_off(&report);
-    report.later.extend(left.iter().map(|run| run.dag_id.clone()));
+    report.started.iter().for_each(|run| put_off.done(&run.id));
+    report.later.extend(queues.cut_off(&report));
+    report.later.extend(left.iter().flatten().map(|run| run.dag_id.clone()));
     Ok(report)
 }
 
@@ -194,7 +173,12 @@ struct Queues {
 }
 
 impl Queues {
-    async fn load(tx: &mut Tx, of: &Waiting, now: Timestamp) -> Result<Self, DbError> {
+    async fn load(
+        tx: &mut Tx,
+        of: &Waiting,
+        put_off: &BTreeSet<i64>,
+        now: Timestamp,
+    ) -> Result<Self, DbError> {
         let waiting = match of {
             Waiting::None => Vec::new(),
             Waiting::Of(dag_ids) => dag_ids.iter().cloned().collect(),
@@ -209,7 +193,7 @@ impl Queues {
         if ids.is_empty() {
             return Ok(Self::default());
         }
-        let runs = dag_run_start::startable(tx, &ids, now, RUNS_PER_QUEUE).await?;
+        let runs = dag_run_start::startable(tx, &ids, put_off, now, RUNS_PER_QUEUE).await?;
         let backfills: BTreeSet<i32> = runs.iter().filter_map(|run| run.backfill_id).collect();
         let backfills = if backfills.is_empty() {
             Vec::new()
@@ -321,24 +305,6 @@ async fn full_dags(tx: &mut Tx, dags: &[DagRow]) -> Result<BTreeSet<String>, DbE
         }
     }
     Ok(full)
-}
-
-impl StartedRuns {
-    /// Whether more could start: the next pass can follow at once.
-    pub fn is_more_due(&self) -> bool {
-        !self.later.is_empty()
-    }
-
-    pub(crate) fn add(&mut self, part: Self) {
-        self.started.extend(part.started);
-        self.refused.extend(part.refused);
-        self.later.extend(part.later);
-    }
-
-    fn refuse(&mut self, run: &StartableRun, reason: NotStarted) {
-        let (dag_id, run_id) = (run.dag_id.clone(), run.run_id.clone());
-        self.refused.push(NotStartedRun { dag_id, run_id, reason });
-    }
 }
 
 /// The version that a run is tied to, if its bundle has versions.

@@ -35,7 +35,7 @@ impl Server {
 /// A database that nobody else uses. It is gone when this is dropped.
 #[derive(Debug)]
 pub struct TestDb {
-    server: Server,
+    pub(crate) server: Server,
     name: String,
     folder: Option<TempDir>,
 }

@@ -13,6 +13,7 @@ mod given;
 mod held;
 mod held_rows;
 mod program;
+mod refusal;
 pub mod replay;
 pub mod rows;
 mod small_disk;

@@ -1,5 +1,7 @@
 //! What a scheduler reads and writes of DAGs and runs.
 
+use std::collections::BTreeSet;
+
 use ferroflow_db::dag::{facts, pausing};
 use ferroflow_db::dag_run::{self, NewDagRun};
 use ferroflow_db::{
@@ -175,7 +177,8 @@ async fn of_each_queue_the_first_are_told(server: Server) {
     let (_database, db) = made(server).await;
     add_queued(&db, &[("a", 1, 30), ("b", 20, 30), ("c", 20, 2)]).await;
     let found = db.read(|tx| {
-        async move { dag_run_start::startable(tx, &["a", "b", "c"], NOW, 10).await }.scope_boxed()
+        async move { dag_run_start::startable(tx, &["a", "b", "c"], &BTreeSet::new(), NOW, 10).await }
+            .scope_boxed()
     });
     let found = found.await.unwrap();
     let of = |dag_id: &str| {
@@ -195,7 +198,7 @@ async fn only_queued_runs_start(server: Server) {
     let found = db.transact(|tx| {
         async move {
             let mut ids = Vec::new();
-            for run in dag_run_start::startable(tx, &["a"], NOW, 10).await? {
+            for run in dag_run_start::startable(tx, &["a"], &BTreeSet::new(), NOW, 10).await? {
                 ids.push(run.id);
             }
             ids.sort_unstable();

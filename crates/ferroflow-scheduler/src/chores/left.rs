@@ -27,11 +27,16 @@ pub struct Done<T> {
 }
 
 impl Left {
+    /// A queued run, or one that runs.
+    pub(crate) fn run(dag_id: &str, run_id: &str, reason: String) -> Self {
+        Self { dag_id: Some(dag_id.to_owned()), row: format!("run {run_id} of DAG {dag_id}"), reason }
+    }
+
     pub(super) fn row(row: String, reason: String) -> Self {
         Self { dag_id: None, row, reason }
     }
 
-    pub(super) fn instance(key: &TaskInstanceKey, reason: String) -> Self {
+    pub(crate) fn instance(key: &TaskInstanceKey, reason: String) -> Self {
         let TaskInstanceKey { dag_id, run_id, task_id, map_index } = key;
         let row = format!("task instance {dag_id}.{task_id} of run {run_id}, map index {map_index}");
         Self { dag_id: Some(dag_id.clone()), row, reason }
@@ -40,7 +45,7 @@ impl Left {
 
 /// What the part with a row came to; nothing if the row is left. Of one that another transaction has nothing is told: it
 /// is dealt with the next time.
-pub(super) fn or_left<T>(
+pub(crate) fn or_left<T>(
     part: Result<T, DbError>,
     unreadable: &Unreadable,
     row: impl FnOnce(String) -> Left,

@@ -19,6 +19,7 @@ mod executor_callbacks;
 mod executors;
 mod gauges;
 mod heartbeats;
+mod kept_back;
 mod left;
 mod lost_callbacks;
 mod orphans;
@@ -34,6 +35,7 @@ use ferroflow_db::connection_test::StaleTest;
 use ferroflow_db::dag_run::ClaimedRun;
 use ferroflow_db::gauges::TaskCount;
 use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_execution::Service;
 use jiff::Timestamp;
 
 pub use assets::{Assets, assets};
@@ -47,6 +49,8 @@ pub use executor_callbacks::{ExecutorCallback, ExecutorCallbacks, executor_callb
 pub use executors::{Executors, LocalOnly};
 pub use gauges::{PoolSlots, pool_slots, running_runs, task_counts};
 pub use heartbeats::{Heartbeats, heartbeats};
+pub use kept_back::KeptBack;
+pub(crate) use left::or_left;
 pub use left::{Done, Left};
 pub use orphans::{Orphans, orphans};
 pub use paused::paused_runs;
@@ -127,7 +131,7 @@ pub async fn run(
     Ok(match chore {
         Chore::DeadSchedulers => Report::DeadSchedulers(dead_schedulers(cx, now).await?),
         Chore::Orphans => Report::Orphans(orphans(cx, now, executors).await?),
-        Chore::Heartbeats => Report::Heartbeats(heartbeats(cx, now, watching_since).await?),
+        Chore::Heartbeats => Report::Heartbeats(heartbeats(cx, now, watching_since, executors).await?),
         Chore::Stuck => Report::Stuck(stuck_tasks(cx, now, executors).await?),
         Chore::Deferred => Report::Deferred(deferred(cx, now).await?),
         Chore::AwaitingInput => Report::AwaitingInput(awaiting_input(cx, now).await?),
@@ -143,6 +147,14 @@ pub async fn run(
         Chore::TaskCounts => Report::TaskCounts(task_counts(cx).await?),
         Chore::RunningRuns => Report::RunningRuns(running_runs(cx).await?),
     })
+}
+
+/// So long a chore waits for a row that others have locked, if it deals with rows one after the other.
+const FOR_ONE_ROW: Duration = Duration::from_millis(100);
+
+/// Who writes what a chore finds row by row: of many rows that are locked none is waited for long.
+fn in_haste(cx: &Context) -> Service {
+    Service { db: cx.db.with_lock_patience(FOR_ONE_ROW), ..cx.service.clone() }
 }
 
 /// So long before a time.

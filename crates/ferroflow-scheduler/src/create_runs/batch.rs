@@ -22,13 +22,16 @@ use super::plan::{Owner, Plan, info, next_after, plan};
 use super::report::{CreatedRuns, NotCreated};
 use super::shaping::{Shaping, Unasked};
 use super::{INSTANCES_PER_TRANSACTION, making, runs_per_transaction};
+use crate::halves::halve;
+use crate::put_off::PutOff;
 use crate::{Context, Error};
 
 /// Makes the runs of all candidates. A batch that the database refuses is made in halves, down to the run that it does
-/// not take: no other is lost for it.
+/// not take: no other is lost for it, and it is put off.
 pub(super) async fn create(
     cx: &Context,
     gathered: &Gathered,
+    put_off: &mut PutOff<String>,
     now: Timestamp,
     report: &mut CreatedRuns,
 ) -> Result<(), Error> {
@@ -59,21 +62,12 @@ pub(super) async fn create(
                     left.push(batch.into_iter().filter(|of| ready.contains(&of.dag_id)).collect());
                 }
             }
-            Err(error) if (error.is_about_data() || error.is_busy()) && batch.len() > 1 => {
-                let (first, second) = batch.split_at(batch.len() / 2);
-                left.extend([second.to_vec(), first.to_vec()]);
-            }
-            Err(error) if error.is_busy() => {
-                for candidate in batch {
-                    report.refuse(&candidate.dag_id, NotCreated::Held);
+            Err(error) => {
+                if let Some((candidate, error)) = halve(&cx.db, &batch, error, &mut left)? {
+                    put_off.refused(candidate.dag_id.clone(), now);
+                    report.refuse(&candidate.dag_id, NotCreated::not_taken(&error));
                 }
             }
-            Err(error) if error.is_about_data() => {
-                for candidate in batch {
-                    report.refuse(&candidate.dag_id, NotCreated::Database(error.to_string()));
-                }
-            }
-            Err(error) => return Err(error.into()),
         }
     }
     Ok(())

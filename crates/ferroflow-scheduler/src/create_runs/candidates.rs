@@ -54,7 +54,8 @@ pub(super) async fn gather(
         snapshot = Snapshot::read(cx, round, now).await?;
     }
     let Snapshot { mut dags, around, assets, stale_queues, unreadable, last, .. } = snapshot;
-    unqueue_stale(cx, &stale_queues).await?;
+    unqueue_stale(cx, &stale_queues, report).await?;
+    dags.retain(|dag| !round.dags.has_to_wait(dag.dag_id(), now));
     for (dag_id, reason) in unreadable {
         report.refuse(&dag_id, reason);
     }
@@ -221,13 +222,29 @@ fn is_never_triggered(definition: &Definition) -> bool {
     described.is_some_and(|one| one.assets.is_some() && !one.partitioned && !one.asset_triggered)
 }
 
-async fn unqueue_stale(cx: &Context, stale: &[(i64, String)]) -> Result<(), Error> {
+async fn unqueue_stale(cx: &Context, stale: &[(i64, String)], report: &mut CreatedRuns) -> Result<(), Error> {
     if stale.is_empty() {
         return Ok(());
     }
     let rows: &Vec<(i64, &str)> = &stale.iter().map(|(asset, dag_id)| (*asset, dag_id.as_str())).collect();
-    let deleted = cx.db.transact(|tx| async move { asset_trigger::unqueue(tx, rows).await }.scope_boxed());
-    Ok(deleted.await?)
+    let refused = cx.db.transact_in_parts(|tx| {
+        async move {
+            let mut refused = Vec::new();
+            for rows in rows.chunks(tx.rows_in_a_part(rows.len())) {
+                tx.begin_part().await?;
+                let unqueued = asset_trigger::unqueue(tx, rows).await;
+                if let Err(error) = tx.end_part(unqueued).await? {
+                    refused.extend(rows.iter().map(|(_, dag_id)| (*dag_id, NotCreated::not_taken(&error))));
+                }
+            }
+            Ok(refused)
+        }
+        .scope_boxed()
+    });
+    for (dag_id, reason) in refused.await? {
+        report.refuse(dag_id, reason);
+    }
+    Ok(())
 }
 
 /// Asks for what may not be asked for in a transaction.

@@ -27,6 +27,7 @@ use ferroflow_db::{ScopedFutureExt as _, dag};
 use ferroflow_execution::RunMaking;
 use jiff::Timestamp;
 
+use crate::put_off::PutOff;
 use crate::{Context, Error};
 
 pub(crate) use plan::Plan;
@@ -48,6 +49,10 @@ const DAGS_PER_PASS: usize = 100;
 pub(crate) struct DueRound {
     /// The last that was looked at, if there may be more.
     last: Option<LastDue>,
+    /// DAGs whose runs the database has refused,
+    dags: PutOff<String>,
+    /// and partitions of assets, by their rows.
+    partitions: PutOff<i64>,
 }
 
 impl DueRound {
@@ -85,12 +90,13 @@ pub(crate) async fn create_some(
         return Ok(report);
     }
     // Each is large, and whoever awaits both would be larger than a stack likes.
-    Box::pin(partitions::create(cx, now, &mut report)).await?;
+    Box::pin(partitions::create(cx, &mut round.partitions, now, &mut report)).await?;
     let got_run: BTreeSet<String> = report.created.iter().map(|run| run.dag_id.clone()).collect();
     let gathered = Box::pin(candidates::gather(cx, &got_run, round, now, &mut report)).await?;
-    batch::create(cx, &gathered, now, &mut report).await?;
+    batch::create(cx, &gathered, &mut round.dags, now, &mut report).await?;
     round.last = gathered.last;
     for run in &report.created {
+        round.dags.done(&run.dag_id);
         cx.driver.questions.used(&run.dag_id, run.partition_key.as_deref());
     }
     report.advanced.iter().for_each(|dag_id| cx.driver.questions.used(dag_id, None));

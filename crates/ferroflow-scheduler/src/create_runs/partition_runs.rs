@@ -15,6 +15,8 @@ use super::plan::{Owner, Plan, plan};
 use super::report::{CreatedRuns, NotCreated};
 use super::runs_per_transaction;
 use super::shaping::{Shaping, Unasked};
+use crate::halves::halve;
+use crate::put_off::PutOff;
 use crate::run::Definition;
 use crate::{Context, Error};
 
@@ -36,6 +38,7 @@ impl Task<'_> {
         &self,
         runs: &[DueRun<'_>],
         mut shaping: Shaping<'_>,
+        put_off: &mut PutOff<i64>,
         report: &mut CreatedRuns,
     ) -> Result<(), Error> {
         let chunks = runs.chunks(runs_per_transaction(self.cx)).rev();
@@ -55,21 +58,12 @@ impl Task<'_> {
                         );
                     }
                 }
-                Err(error) if (error.is_about_data() || error.is_busy()) && batch.len() > 1 => {
-                    let (first, second) = batch.split_at(batch.len() / 2);
-                    left.extend([second.to_vec(), first.to_vec()]);
-                }
-                Err(error) if error.is_busy() => {
-                    for (_, dag_id, _) in batch {
-                        report.refuse(dag_id, NotCreated::Held);
+                Err(error) => {
+                    if let Some(((id, dag_id, _), error)) = halve(&self.cx.db, runs, error, &mut left)? {
+                        put_off.refused(*id, self.now);
+                        report.refuse(dag_id, NotCreated::not_taken(&error));
                     }
                 }
-                Err(error) if error.is_about_data() => {
-                    for (_, dag_id, _) in batch {
-                        report.refuse(dag_id, NotCreated::Database(error.to_string()));
-                    }
-                }
-                Err(error) => return Err(error.into()),
             }
         }
         Ok(())

@@ -23,6 +23,7 @@ use super::making;
 use super::partition_runs::{DueRun, Task};
 use super::report::{CreatedRuns, NotCreated};
 use super::shaping::Shaping;
+use crate::put_off::PutOff;
 use crate::run::Definition;
 use crate::{Context, Error};
 
@@ -30,7 +31,12 @@ use crate::{Context, Error};
 const PAGE: i64 = 500;
 
 /// Makes a run for every pending partition whose assets are there, and deletes those that can have none any more.
-pub(super) async fn create(cx: &Context, now: Timestamp, report: &mut CreatedRuns) -> Result<(), Error> {
+pub(super) async fn create(
+    cx: &Context,
+    put_off: &mut PutOff<i64>,
+    now: Timestamp,
+    report: &mut CreatedRuns,
+) -> Result<(), Error> {
     let mut after = 0;
     for number in 0.. {
         let mut page = Page::read(cx, after, now).await?;
@@ -38,7 +44,7 @@ pub(super) async fn create(cx: &Context, now: Timestamp, report: &mut CreatedRun
             page = Page::read(cx, after, now).await?;
         }
         if !page.pending.is_empty() {
-            create_some(cx, number, &mut page, now, report).await?;
+            create_some(cx, (number, &mut page), put_off, now, report).await?;
         }
         let Some(next) = page.next else { break };
         after = next;
@@ -48,8 +54,8 @@ pub(super) async fn create(cx: &Context, now: Timestamp, report: &mut CreatedRun
 
 async fn create_some(
     cx: &Context,
-    number: usize,
-    page: &mut Page,
+    (number, page): (usize, &mut Page),
+    put_off: &mut PutOff<i64>,
     now: Timestamp,
     report: &mut CreatedRuns,
 ) -> Result<(), Error> {
@@ -59,13 +65,14 @@ async fn create_some(
     for (dag_id, reason) in &page.unreadable {
         report.refuse(dag_id, NotCreated::NoDefinition(reason.clone()));
     }
-    let (runs, outdated) = page.decide(now, report);
+    let (mut runs, outdated) = page.decide(now, report);
+    runs.retain(|(id, ..)| !put_off.has_to_wait(id, now));
     let definitions: Vec<&Arc<Definition>> = page.definitions.values().collect();
     let deadlines = &plan_deadlines(&cx.service, &with_deadlines(&definitions)).await?;
     delete(cx, page, &outdated, report).await?;
     let task = &Task { cx, making: &making(cx)?, definitions: &page.definitions, deadlines, now };
     match Shaping::new(cx).await {
-        Ok(shaping) => task.create(&runs, shaping, report).await?,
+        Ok(shaping) => task.create(&runs, shaping, put_off, report).await?,
         Err(no_answer) => {
             for (_, dag_id, _) in &runs {
                 let reason = NotCreated::unanswered(no_answer.clone(), NotCreated::InstanceRules);
@@ -266,17 +273,28 @@ async fn delete(cx: &Context, page: &Page, outdated: &[i64], report: &mut Create
     if outdated.is_empty() {
         return Ok(());
     }
-    let deleted = cx.db.transact(|tx| {
+    let deleted = cx.db.transact_in_parts(|tx| {
         async move {
             let free = pending_partition::lock_free(tx, outdated).await?;
-            pending_partition::delete(tx, &free).await?;
-            Ok(free)
+            let mut deleted = Vec::with_capacity(free.len());
+            for ids in free.chunks(tx.rows_in_a_part(free.len())) {
+                tx.begin_part().await?;
+                let done = pending_partition::delete(tx, ids).await;
+                let done =
+                    tx.end_part(done).await?.map_err(|error| NotCreated::not_taken(&error).to_string());
+                deleted.extend(ids.iter().map(|id| (*id, done.clone())));
+            }
+            Ok(deleted)
         }
         .scope_boxed()
     });
-    for id in deleted.await? {
+    for (id, done) in deleted.await? {
         let dag_id = page.pending.iter().find(|partition| partition.id == id).map(|one| one.dag_id.clone());
-        report.outdated_partitions.push((dag_id.unwrap_or_default(), id));
+        let dag_id = dag_id.unwrap_or_default();
+        match done {
+            Ok(()) => report.outdated_partitions.push((dag_id, id)),
+            Err(reason) => report.refuse(&dag_id, NotCreated::Database(reason)),
+        }
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! What a pass did, and why it did not do more.
 
+use ferroflow_db::Error as DbError;
 use ferroflow_execution::BadParam;
 use ferroflow_model::runs::{create, partitions};
 use ferroflow_model::state::RunType;
@@ -112,6 +113,15 @@ pub enum NotCreated {
 }
 
 impl NotCreated {
+    /// Why the database did not take it.
+    pub(super) fn not_taken(error: &DbError) -> Self {
+        match error {
+            DbError::Column(bad) => Self::BadRow(bad.to_string()),
+            error if error.is_busy() => Self::Held,
+            error => Self::Database(error.to_string()),
+        }
+    }
+
     /// That there is no answer yet, or why there is none.
     pub(super) fn unanswered(no_answer: NoAnswer, failed: impl FnOnce(String) -> Self) -> Self {
         match no_answer {

@@ -173,8 +173,14 @@ impl Memory {
                     self.remove_run(stay.dag_run_id);
                 }
             }
+            WhyLeftOut::Refused(_) => self.hold(&left_out.key),
             WhyLeftOut::DagChanged(limits) => self.set_dag(&left_out.key.dag_id, limits.clone()),
         }
+    }
+
+    /// One that waits is not queued until it is read again: it is known all the same.
+    pub(super) fn hold(&mut self, key: &InstanceKey) {
+        self.waiting.remove(key);
     }
 
     /// Takes one out of all but the queue itself.

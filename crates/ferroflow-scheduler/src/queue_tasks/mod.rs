@@ -30,6 +30,7 @@ use ferroflow_telemetry::clock::Stopwatch;
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::put_off::PutOff;
 use crate::run::ExecutorNames;
 use crate::{Context, Error};
 use memory::{Memory, Stay};
@@ -63,6 +64,8 @@ pub struct TaskQueue {
     uncertain: Vec<(Admitted, Stay)>,
     /// What the last pass decided, and what was in use.
     last: Option<(Decision, InUse)>,
+    /// Those that the database has refused to queue.
+    put_off: PutOff<Uuid>,
     /// The row of the last run that a sweep has read.
     swept_until: i64,
 }
@@ -97,6 +100,7 @@ impl TaskQueue {
         executors: &[ExecutorSlots],
         now: Timestamp,
     ) -> Result<QueuedTasks, Error> {
+        self.new.extend(self.put_off.take_due(now));
         if self.is_empty() {
             return Ok(QueuedTasks::default());
         }
@@ -117,14 +121,14 @@ impl TaskQueue {
         };
         let attempted = &Mutex::new(Vec::new());
         let watch = Stopwatch::start();
-        let passed = cx.db.transact(|tx| section::pass(tx, asked, attempted).scope_boxed()).await;
+        let passed = cx.db.transact_in_parts(|tx| section::pass(tx, asked, attempted).scope_boxed()).await;
         match passed {
             Ok(None) => Ok(QueuedTasks { is_busy: true, is_worth_repeating: true, ..QueuedTasks::default() }),
             Ok(Some(pass)) => {
                 self.new.clear();
                 self.uncertain.clear();
                 let took = Some((watch.elapsed(), pass.reading));
-                Ok(QueuedTasks { took, ..self.take_in(pass) })
+                Ok(QueuedTasks { took, ..self.take_in(pass, now) })
             }
             Err(error) => {
                 if matches!(error, DbError::OutcomeUnknown(_)) {
@@ -151,7 +155,7 @@ impl TaskQueue {
     }
 
     /// Remembers what a pass has done, which is committed.
-    fn take_in(&mut self, pass: Pass) -> QueuedTasks {
+    fn take_in(&mut self, pass: Pass, now: Timestamp) -> QueuedTasks {
         let mut memory = self.locked();
         let admitted: Vec<_> = pass.granted.iter().map(|granted| granted.admitted.clone()).collect();
         memory.waiting.take_out_admitted(&admitted);
@@ -162,6 +166,12 @@ impl TaskQueue {
             memory.correct(left_out);
         }
         drop(memory);
+        for left_out in &pass.left_out {
+            if let WhyLeftOut::Refused(_) = left_out.why {
+                self.put_off.refused(left_out.id, now);
+            }
+        }
+        pass.granted.iter().for_each(|granted| self.put_off.done(&granted.row.id));
         let changed = pass.left_out.iter().filter(|left_out| left_out.why == WhyLeftOut::RowChanged);
         self.new.extend(changed.map(|left_out| left_out.id));
         let report = report::of(pass.granted, pass.left_out, pass.set_aside, &pass.decision);

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_db::dag_run_query::RunWithDag;
-use ferroflow_db::task_instance::TaskInstance;
+use ferroflow_db::task_instance::{TaskInstance, TaskInstanceKey};
 use ferroflow_model::admission::{ClosedPool, DagLimits, Decision, InstanceKey, Refusal, Refused, Stopped};
 use ferroflow_model::state::{RunState, TaskState};
 use uuid::Uuid;
 
 use super::section::Granted;
+use crate::chores::Left;
 
 /// What a pass did.
 #[derive(Clone, Debug, Default)]
@@ -74,6 +75,19 @@ pub enum WhyLeftOut {
     DagPaused,
     /// Its DAG allows other things than were known.
     DagChanged(DagLimits),
+    /// The database does not take that it is queued: why. It is tried again, later every time.
+    Refused(String),
+}
+
+impl LeftOut {
+    /// Its row, if the database does not take that it is queued.
+    pub(crate) fn left(&self) -> Option<Left> {
+        let WhyLeftOut::Refused(reason) = &self.why else { return None };
+        let InstanceKey { dag_id, run_id, task_id, map_index } = &self.key;
+        let (dag_id, run_id, task_id) = (dag_id.to_string(), run_id.to_string(), task_id.to_string());
+        let key = TaskInstanceKey { dag_id, run_id, task_id, map_index: *map_index };
+        Some(Left::instance(&key, reason.clone()))
+    }
 }
 
 impl fmt::Display for WhyLeftOut {
@@ -88,6 +102,7 @@ impl fmt::Display for WhyLeftOut {
             Self::RunNotRunning(state) => write!(f, "its run is {state}"),
             Self::DagPaused => f.write_str("its DAG is paused"),
             Self::DagChanged(_) => f.write_str("the limits of its DAG have changed"),
+            Self::Refused(reason) => write!(f, "the database does not take that it is queued: {reason}"),
         }
     }
 }

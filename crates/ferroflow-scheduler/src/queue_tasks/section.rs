@@ -1,6 +1,6 @@
 //! One pass through the critical section: a transaction that locks, counts, decides and writes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,13 +9,14 @@ use ferroflow_db::task_instance::{self, TaskInstance, queueing};
 use ferroflow_db::{Error as DbError, Tx, pool, task_instance_step};
 use ferroflow_model::admission::{Admitted, DEFAULT_PATIENCE, Decision, InUse, Tick, admit};
 use ferroflow_model::state::TaskState;
+use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::check::{Rows, check};
 use super::memory::{Memory, Stay};
-use super::report::LeftOut;
+use super::report::{LeftOut, WhyLeftOut};
 use super::{ExecutorSlots, count, read};
 use crate::Context;
 use crate::run::ExecutorNames;
@@ -70,11 +71,11 @@ pub(super) async fn pass(
     let in_use = count::in_use(tx, asked.memory).await?;
     let reading = watch.elapsed();
     let (decision, admitted) = decide(asked, &in_use);
-    let (mut granted, left_out) = lock_and_check(tx, asked, &admitted).await?;
+    let (mut granted, mut left_out) = lock_and_check(tx, asked, &admitted).await?;
     *locked(attempted) = granted.iter().filter_map(|one| attempt(one, &admitted)).collect();
     // Before anything is written: those that are queued by then were so after all, and the others are granted anew.
     let recovered = recovered(tx, asked).await?;
-    write(tx, asked, &mut granted).await?;
+    left_out.extend(write(tx, asked, &mut granted).await?);
     granted.extend(recovered);
     Ok(Some(Pass { decision, in_use, granted, left_out, set_aside, reading }))
 }
@@ -115,16 +116,23 @@ async fn rows(tx: &mut Tx, asked: &Asked<'_>, admitted: &[(Admitted, Stay)]) -> 
     })
 }
 
-/// Queues those that are granted. Their rows are locked, unless locks are off: then some may be lost to another.
-async fn write(tx: &mut Tx, asked: &Asked<'_>, granted: &mut Vec<Granted>) -> Result<(), DbError> {
+/// Queues those that are granted; answers those that the database refuses. Their rows are locked, unless locks are off:
+/// then some may be lost to another.
+async fn write(tx: &mut Tx, asked: &Asked<'_>, granted: &mut Vec<Granted>) -> Result<Vec<LeftOut>, DbError> {
     let (now, job_id) = (asked.now, Some(asked.cx.job_id));
     let mut unnamed = Vec::new();
+    let mut refused: HashMap<Uuid, WhyLeftOut> = HashMap::new();
     let mut changed = 0;
     for one in granted.iter_mut() {
         let names = asked.executors.get(one.admitted.executor).map(|executor| executor.names);
         if names == Some(ExecutorNames::Random) {
             let name = uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string();
-            changed += task_instance_step::queue_named(tx, one.row.id, job_id, &name, now).await?;
+            tx.begin_part().await?;
+            let queued = task_instance_step::queue_named(tx, one.row.id, job_id, &name, now).await;
+            match tx.end_part(queued).await? {
+                Ok(number) => changed += number,
+                Err(error) => _ = refused.insert(one.row.id, why_refused(tx, &error)),
+            }
             one.row.external_executor_id = Some(name);
         } else {
             unnamed.push(one.row.id);
@@ -132,7 +140,19 @@ async fn write(tx: &mut Tx, asked: &Asked<'_>, granted: &mut Vec<Granted>) -> Re
         one.row.state = Some(TaskState::Queued);
         (one.row.queued_dttm, one.row.queued_by_job_id, one.row.updated_at) = (Some(now), job_id, Some(now));
     }
-    changed += task_instance_step::queue(tx, &unnamed, job_id, now).await?;
+    for ids in unnamed.chunks(tx.rows_in_a_part(unnamed.len())) {
+        tx.begin_part().await?;
+        let queued = task_instance_step::queue(tx, ids, job_id, now).await;
+        match tx.end_part(queued).await? {
+            Ok(number) => changed += number,
+            Err(error) => refused.extend(ids.iter().map(|id| (*id, why_refused(tx, &error)))),
+        }
+    }
+    let left_out = granted.extract_if(.., |one| refused.contains_key(&one.row.id)).filter_map(|one| {
+        let why = refused.get(&one.row.id)?.clone();
+        Some(LeftOut { key: one.admitted.key, id: one.row.id, why })
+    });
+    let left_out = left_out.collect();
     if u64::try_from(granted.len()) != Ok(changed) {
         let ids: Vec<Uuid> = granted.iter().map(|one| one.row.id).collect();
         let found = task_instance::find_all(tx, &ids).await?;
@@ -140,7 +160,14 @@ async fn write(tx: &mut Tx, asked: &Asked<'_>, granted: &mut Vec<Granted>) -> Re
             found.into_iter().filter(|row| is_mine(row, asked)).map(|row| row.id).collect();
         granted.retain(|one| mine.contains(&one.row.id));
     }
-    Ok(())
+    Ok(left_out)
+}
+
+fn why_refused(tx: &Tx, error: &DbError) -> WhyLeftOut {
+    if let DbError::Column(bad) = error {
+        tx.unreadable().note(bad);
+    }
+    if error.is_busy() { WhyLeftOut::Held } else { WhyLeftOut::Refused(chain(error)) }
 }
 
 /// Those of an earlier pass, of which it was not known whether it was committed, that are queued after all.

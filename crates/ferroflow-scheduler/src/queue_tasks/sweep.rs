@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use ferroflow_db::task_instance::queueing::{self, RunWithScheduled};
-use ferroflow_db::{ScopedFutureExt as _, Tx};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
 use ferroflow_model::admission::DagLimits;
+use ferroflow_telemetry::chain;
 use jiff::Timestamp;
 
-use super::memory::Memory;
+use super::memory::{Memory, Read};
 use super::report::Swept;
 use super::{TaskQueue, read};
 use crate::{Context, Error};
@@ -26,17 +27,29 @@ impl TaskQueue {
         if let Some(last) = ids.last() {
             let of_runs: &[i64] = &ids;
             let found = cx.db.read(|tx| read::of_runs(tx, cx, of_runs, now).scope_boxed()).await?;
-            self.locked().replace_runs(of_runs, &found.candidates);
+            self.replace(of_runs, &found.candidates, now);
             self.swept_until = *last;
             swept.found = found.candidates.len();
             swept.set_aside = found.set_aside;
             for dag_id in found.lost {
-                let failed = fail(cx, &dag_id, now).await?;
-                swept.lost.push((dag_id, failed));
+                match fail(cx, &dag_id, now).await {
+                    Ok(failed) => swept.lost.push((dag_id, failed)),
+                    Err(error) if !error.is_about_rows() => return Err(error.into()),
+                    Err(error) if error.is_busy() => {}
+                    Err(error) => swept.set_aside.push((dag_id, chain(&error))),
+                }
             }
         }
         self.locked().drop_idle_dags();
         Ok(swept)
+    }
+
+    /// Takes in what was read of some runs. Whoever is put off waits on.
+    fn replace(&self, dag_run_ids: &[i64], read: &[Read], now: Timestamp) {
+        let mut memory = self.locked();
+        memory.replace_runs(dag_run_ids, read);
+        let put_off = read.iter().filter(|one| self.put_off.has_to_wait(&one.id, now));
+        put_off.for_each(|one| memory.hold(&one.candidate.key));
     }
 
     /// Takes in what DAGs allow now, and chooses the runs that are read; how many others differ, too.
@@ -81,7 +94,7 @@ fn differs(memory: &Memory, run: &RunWithScheduled) -> bool {
 }
 
 /// A DAG whose limits can never be known: what waits of it fails, as in Airflow.
-async fn fail(cx: &Context, dag_id: &str, now: Timestamp) -> Result<u64, Error> {
+async fn fail(cx: &Context, dag_id: &str, now: Timestamp) -> Result<u64, DbError> {
     let failed =
         cx.db.transact(|tx: &mut Tx| queueing::fail_scheduled_of_dag(tx, dag_id, now).scope_boxed()).await?;
     tracing::warn!(dag_id, failed, "the DAG is not stored any more; what waits of it has failed");

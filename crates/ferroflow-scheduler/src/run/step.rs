@@ -49,6 +49,18 @@ pub enum Stale {
     Refused(String),
 }
 
+impl Stale {
+    /// Why nothing was written, if that concerns the rows: somebody made the same instances, say.
+    pub(crate) fn after(error: DbError) -> Result<Self, DbError> {
+        match error {
+            DbError::Column(_) | DbError::Fernet { .. } => Err(error),
+            error if error.is_busy() => Ok(Self::Locked),
+            error if error.is_about_rows() => Ok(Self::Refused(chain(&error))),
+            error => Err(error),
+        }
+    }
+}
+
 /// What was decided, and is to be written.
 #[derive(Debug)]
 pub(crate) struct Decided {
@@ -94,10 +106,7 @@ impl ActiveRun {
                 None
             }
             Ok(Err(stale)) => Some(stale),
-            // Somebody made the same instances, say. Nothing was written.
-            Err(error) if error.is_about_data() => Some(Stale::Refused(chain(&error))),
-            Err(error) if error.is_busy() => Some(Stale::Locked),
-            Err(error) => return Err(error.into()),
+            Err(error) => Some(Stale::after(error)?),
         };
         if stale.is_some() {
             self.reload(db, driver, now).await?;
@@ -131,9 +140,7 @@ impl ActiveRun {
             db.rehearse(|tx| async move { run.write(tx, driver, writes, ending, now).await }.scope_boxed());
         match rehearsed.await {
             Ok(written) => Ok(written.err()),
-            Err(error) if error.is_about_data() => Ok(Some(Stale::Refused(chain(&error)))),
-            Err(error) if error.is_busy() => Ok(Some(Stale::Locked)),
-            Err(error) => Err(error.into()),
+            Err(error) => Ok(Some(Stale::after(error)?)),
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod dag;
 mod instances;
+mod obstacle;
 mod surroundings;
 
 use ferroflow_config::{Settings, nearest};
@@ -20,7 +21,6 @@ use ferroflow_model::why::{
 use jiff::Timestamp;
 
 use crate::Error;
-use crate::run::{ActiveRun, Stale};
 use surroundings::Surroundings;
 
 /// How many runs of a DAG are told of, if no run is asked about.
@@ -106,10 +106,13 @@ pub async fn why(db: &Db, settings: &Settings, asked: Asked<'_>, now: Timestamp)
     };
     let left_out = db.unreadable().take().into_iter();
     answer.reasons.extend(left_out.map(|bad| Reason::new(Kind::UnreadableRow, bad.to_string())));
-    if let Some(run_id) = asked.run_id
-        && answer.state == RunState::Running.as_str()
-    {
-        answer.reasons.extend(obstacle(db, settings, (asked.dag_id, run_id), now).await);
+    if let Some(run_id) = asked.run_id {
+        let run = (asked.dag_id, run_id);
+        if answer.state == RunState::Running.as_str() {
+            answer.reasons.extend(obstacle::of_running(db, settings, run, now).await);
+        } else if answer.state == RunState::Queued.as_str() {
+            answer.reasons.extend(obstacle::of_queued(db, run, now).await);
+        }
     }
     Ok(answer)
 }
@@ -123,29 +126,6 @@ fn unreadable(asked: Asked<'_>, bad: &BadRow) -> Answer {
         reasons: vec![Reason::new(Kind::UnreadableRow, bad.to_string())],
         parts: Vec::new(),
         left_out: 0,
-    }
-}
-
-/// What keeps schedulers from writing what follows in a run. That the run cannot be read is told elsewhere.
-async fn obstacle(
-    db: &Db,
-    settings: &Settings,
-    (dag_id, run_id): (&str, &str),
-    now: Timestamp,
-) -> Option<Reason> {
-    let driver = instances::driver(settings);
-    let run = ActiveRun::load(db, &driver, dag_id, run_id, now).await.ok()?;
-    match run.rehearse(db, &driver, now).await.ok()?? {
-        Stale::Locked => {
-            let text =
-                "another transaction has locked the row of the run; nothing follows here until it ends";
-            Some(Reason::new(Kind::Locked, text))
-        }
-        Stale::Refused(reason) => {
-            let text = format!("the database does not take what follows: {reason}");
-            Some(Reason::new(Kind::Refused, text))
-        }
-        Stale::Changed => None,
     }
 }
 

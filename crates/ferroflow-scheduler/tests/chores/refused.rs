@@ -5,8 +5,8 @@ use ferroflow_db::{Json, ScopedFutureExt as _};
 use ferroflow_model::backfill::Reprocess;
 use ferroflow_model::state::{CallbackState, TaskState};
 use ferroflow_scheduler::chores;
+use ferroflow_testkit::Server;
 use ferroflow_testkit::rows::add_run;
-use ferroflow_testkit::{Server, TestDb};
 use jiff::{Timestamp, ToSpan as _};
 use serde_json::json;
 use uuid::Uuid;
@@ -33,27 +33,6 @@ on_every_database!(
     backfills,
 );
 
-/// Has the database refuse to change rows, by what is so of them.
-async fn refuse(database: &TestDb, server: Server, change: &str, table: &str, condition: &str) {
-    if server == Server::Postgres {
-        let raise = "BEGIN RAISE EXCEPTION 'not this one'; END";
-        let function = format!("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $${raise}$$");
-        database.execute(function).await;
-    }
-    let trigger = format!("CREATE TRIGGER refusal BEFORE {change} ON {table} FOR EACH ROW");
-    let trigger = match server {
-        Server::Sqlite => {
-            format!("{trigger} WHEN {condition} BEGIN SELECT RAISE(ABORT, 'not this one'); END")
-        }
-        Server::Postgres => format!("{trigger} WHEN ({condition}) EXECUTE FUNCTION refuse()"),
-        Server::MariaDb => format!(
-            "{trigger} BEGIN IF {condition} THEN \
-             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not this one'; END IF; END"
-        ),
-    };
-    database.execute(trigger).await;
-}
-
 fn is(column: &str, id: Uuid) -> String {
     format!("{column} = '{}'", id.simple())
 }
@@ -68,7 +47,7 @@ async fn a_deadline_that_cannot_be_told_has_failed(server: Server) {
     let first = place.add_deadline("triggerer", arguments()).await;
     let second = place.add_deadline("triggerer", arguments()).await;
     let refused = format!("{} AND NEW.state = 'queued'", is("OLD.id", first));
-    refuse(&place.database, server, "UPDATE", "callback", &refused).await;
+    place.database.refuse("UPDATE", "callback", &refused).await;
     let report = chores::deadlines(&place.scheduler(place.me), NOW).await.unwrap();
     assert_eq!((report.missed.len(), report.refused.len(), report.left.len()), (1, 1, 0));
     assert_eq!(place.callback(second).await.state, Some(CallbackState::Queued));
@@ -84,7 +63,7 @@ async fn a_deadline_of_which_nothing_can_be_written(server: Server) {
     let place = Place::new(server).await;
     let first = place.add_deadline("triggerer", arguments()).await;
     let second = place.add_deadline("triggerer", arguments()).await;
-    refuse(&place.database, server, "UPDATE", "callback", &is("OLD.id", first)).await;
+    place.database.refuse("UPDATE", "callback", &is("OLD.id", first)).await;
     let report = chores::deadlines(&place.scheduler(place.me), NOW).await.unwrap();
     assert_eq!((report.missed.len(), report.refused.len()), (1, 0));
     assert_told(&report.left);
@@ -121,7 +100,7 @@ async fn a_deadline_of_a_run_with_a_long_conf_on_mariadb() {
 async fn deferred_ones(server: Server) {
     let place = Place::new(server).await;
     let ids = place.add(2, waiting(TaskState::Deferred)).await;
-    refuse(&place.database, server, "UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
+    place.database.refuse("UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
     let report = chores::deferred(&place.scheduler(place.me), NOW).await.unwrap();
     assert_eq!(report.done.len(), 1);
     assert_told(&report.left);
@@ -132,7 +111,7 @@ async fn deferred_ones(server: Server) {
 async fn ones_that_nobody_answers(server: Server) {
     let place = Place::new(server).await;
     let ids = place.add(2, waiting(TaskState::AwaitingInput)).await;
-    refuse(&place.database, server, "UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
+    place.database.refuse("UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
     let report = chores::awaiting_input(&place.scheduler(place.me), NOW).await.unwrap();
     assert_eq!(report.unanswered.len(), 1);
     assert_told(&report.left);
@@ -142,7 +121,7 @@ async fn ones_that_nobody_answers(server: Server) {
 async fn ones_that_do_not_start(server: Server) {
     let place = Place::new(server).await;
     let ids = place.add(2, handed_out(TaskState::Queued, place.me)).await;
-    refuse(&place.database, server, "UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
+    place.database.refuse("UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
     let report = chores::stuck_tasks(&place.scheduler(place.me), NOW, &Fake::default()).await.unwrap();
     assert_eq!((report.taken_back.len(), report.refused.len()), (1, 1));
     assert_eq!(place.find(ids[1]).await.unwrap().state, Some(TaskState::Scheduled));
@@ -151,9 +130,9 @@ async fn ones_that_do_not_start(server: Server) {
 async fn silent_ones(server: Server) {
     let place = Place::new(server).await;
     let ids = place.add(2, handed_out(TaskState::Running, place.me)).await;
-    refuse(&place.database, server, "UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
+    place.database.refuse("UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
     let since = Timestamp::UNIX_EPOCH;
-    let report = chores::heartbeats(&place.scheduler(place.me), NOW, since).await.unwrap();
+    let report = chores::heartbeats(&place.scheduler(place.me), NOW, since, &Fake::default()).await.unwrap();
     assert_eq!((report.ended.len(), report.refused.len()), (1, 1));
     assert_eq!(place.find(ids[1]).await.unwrap().state, Some(TaskState::Failed));
 }
@@ -162,7 +141,7 @@ async fn orphans(server: Server) {
     let place = Place::new(server).await;
     let gone = place.scheduler_that_ended(NOW).await;
     let ids = place.add(2, handed_out(TaskState::Queued, gone)).await;
-    refuse(&place.database, server, "UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
+    place.database.refuse("UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
     let report = chores::orphans(&place.scheduler(place.me), NOW, &Fake::default()).await.unwrap();
     assert_eq!((report.reset.len(), report.refused.len()), (1, 1));
     assert!(report.refused[0].1.contains("not this one"), "{:?}", report.refused);
@@ -173,7 +152,7 @@ async fn triggers(server: Server) {
     let first = place.add_trigger().await;
     place.add_trigger().await;
     let table = if server == Server::MariaDb { "`trigger`" } else { "\"trigger\"" };
-    refuse(&place.database, server, "DELETE", table, &format!("OLD.id = {first}")).await;
+    place.database.refuse("DELETE", table, &format!("OLD.id = {first}")).await;
     let report = chores::triggers(&place.scheduler(place.me)).await.unwrap();
     assert_eq!(report.done, 1);
     assert_told(&report.left);
@@ -206,7 +185,7 @@ async fn add_assets(place: &Place, server: Server, are_used: bool) {
 async fn assets_that_go_out_of_use(server: Server) {
     let place = Place::new(server).await;
     add_assets(&place, server, false).await;
-    refuse(&place.database, server, "DELETE", "asset_active", "OLD.name = 'asset 1'").await;
+    place.database.refuse("DELETE", "asset_active", "OLD.name = 'asset 1'").await;
     let report = chores::assets(&place.scheduler(place.me), NOW).await.unwrap();
     assert_eq!(report.orphaned, [("asset 2".to_owned(), "uri 2".to_owned())]);
     assert_told(&report.left);
@@ -215,7 +194,7 @@ async fn assets_that_go_out_of_use(server: Server) {
 async fn assets_that_come_into_use(server: Server) {
     let place = Place::new(server).await;
     add_assets(&place, server, true).await;
-    refuse(&place.database, server, "INSERT", "asset_active", "NEW.name = 'asset 1'").await;
+    place.database.refuse("INSERT", "asset_active", "NEW.name = 'asset 1'").await;
     let report = chores::assets(&place.scheduler(place.me), NOW).await.unwrap();
     assert_eq!(report.activated, [("asset 2".to_owned(), "uri 2".to_owned())]);
     assert_told(&report.left);
@@ -231,7 +210,7 @@ async fn callbacks_behind_many(server: Server) {
     let last = *ids.iter().max().unwrap();
     let cx = place.scheduler(place.me);
     chores::deadlines(&cx, NOW).await.unwrap();
-    refuse(&place.database, server, "UPDATE", "callback", &format!("NOT {}", is("OLD.id", last))).await;
+    place.database.refuse("UPDATE", "callback", &format!("NOT {}", is("OLD.id", last))).await;
     let executors = Fake { runs_callbacks: true, ..Fake::default() };
     let report = chores::executor_callbacks(&cx, NOW, &executors).await.unwrap();
     assert_eq!(report.queued.iter().map(|one| one.workload.id).collect::<Vec<_>>(), [last]);
@@ -247,7 +226,7 @@ async fn lost_callbacks(server: Server) {
     chores::deadlines(&place.scheduler(gone), NOW).await.unwrap();
     let queued = chores::executor_callbacks(&place.scheduler(gone), NOW, &executors).await.unwrap();
     assert_eq!(queued.queued.len(), 2);
-    refuse(&place.database, server, "UPDATE", "callback", &is("OLD.id", first)).await;
+    place.database.refuse("UPDATE", "callback", &is("OLD.id", first)).await;
     let report = chores::executor_callbacks(&place.scheduler(place.me), NOW, &executors).await.unwrap();
     assert_eq!((report.taken_back, report.queued.len()), (vec![second], 1));
     assert_told(&report.left);
@@ -267,7 +246,7 @@ async fn tests_of_connections_behind_many(server: Server) {
             ))
             .await;
     }
-    refuse(&place.database, server, "UPDATE", "connection_test_request", "OLD.connection_id <> 'c8'").await;
+    place.database.refuse("UPDATE", "connection_test_request", "OLD.connection_id <> 'c8'").await;
     let (cx, executors) = (place.scheduler(place.me), Fake { tests_connections: true, ..Fake::default() });
     let report = chores::connection_tests(&cx, NOW, &executors).await.unwrap();
     assert_eq!(report.queued.iter().map(|test| test.connection_id.as_str()).collect::<Vec<_>>(), ["c8"]);
@@ -279,7 +258,7 @@ async fn tests_of_connections_behind_many(server: Server) {
 async fn dead_schedulers(server: Server) {
     let place = Place::new(server).await;
     let cx = place.scheduler(place.scheduler_that_ended(NOW).await);
-    refuse(&place.database, server, "UPDATE", "job", &format!("OLD.id = {}", place.me)).await;
+    place.database.refuse("UPDATE", "job", &format!("OLD.id = {}", place.me)).await;
     let report = chores::dead_schedulers(&cx, NOW + 1.hour()).await.unwrap();
     assert_eq!(report.given_up.iter().map(|gone| gone.id).collect::<Vec<_>>(), [place.other]);
     assert_told(&report.left);
@@ -305,7 +284,7 @@ async fn backfills(server: Server) {
         .scope_boxed()
     });
     let [first, second] = added.await.unwrap();
-    refuse(&place.database, server, "UPDATE", "backfill", &format!("OLD.id = {first}")).await;
+    place.database.refuse("UPDATE", "backfill", &format!("OLD.id = {first}")).await;
     let report = chores::backfills(&place.scheduler(place.me), NOW + 1.hour()).await.unwrap();
     assert_eq!(report.done, [second]);
     assert_told(&report.left);

@@ -16,6 +16,7 @@ mod obstacles;
 mod official;
 mod place;
 mod refusals;
+mod refused;
 mod seed;
 #[path = "../driven/sketch.rs"]
 #[expect(dead_code, reason = "the other tests use the rest of it")]

@@ -161,7 +161,7 @@ async fn a_run_whose_dag_is_not_stored_stays_queued(server: Server) {
     assert_eq!(report.refused[0].reason, NotStarted::NoDefinition);
 }
 
-fn queued(dag_id: &str, number: usize) -> NewDagRun {
+pub(crate) fn queued(dag_id: &str, number: usize) -> NewDagRun {
     let date = at("2024-01-01") + i64::try_from(number).unwrap().minutes();
     a_run(dag_id, &format!("run_{number}"), date)
 }

@@ -33,7 +33,17 @@ struct Field {
 }
 
 impl Whole {
+    /// There are the runs that a test makes, and no others.
     pub(crate) async fn new(place: &Place, now: Timestamp) -> Self {
+        Self::with(place, now, "False").await
+    }
+
+    /// One that makes the runs that are due.
+    pub(crate) async fn with_schedules(place: &Place, now: Timestamp) -> Self {
+        Self::with(place, now, "True").await
+    }
+
+    async fn with(place: &Place, now: Timestamp, use_job_schedule: &str) -> Self {
         let field = Arc::<Mutex<Field>>::default();
         let executor = NamedExecutor {
             name: ExecutorName { alias: None, module_path: "test.Hands".to_owned(), team: None },
@@ -42,12 +52,11 @@ impl Whole {
             executor: Hands { field: Arc::clone(&field) },
         };
         let parts = Parts {
-            // There are the runs that a test makes, and no others.
             cx: Arc::new(
                 place
                     .scheduler_with(&[
                         ("AIRFLOW__CORE__PARALLELISM", "10000"),
-                        ("AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE", "False"),
+                        ("AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE", use_job_schedule),
                     ])
                     .await,
             ),

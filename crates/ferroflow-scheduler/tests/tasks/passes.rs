@@ -22,6 +22,7 @@ on_every_database!(
     every_refusal_has_a_reason,
     an_executor_that_wants_names_is_given_some,
     more_than_fits_into_a_section_is_read_before,
+    what_the_database_refuses_is_left_out_and_tried_later_every_time,
 );
 
 async fn what_became_ready_is_queued_and_its_row_says_so(server: Server) {
@@ -316,4 +317,43 @@ async fn more_than_fits_into_a_section_is_read_before(server: Server) {
     assert_eq!(sizes, [500, 500, 120]);
     assert_eq!(queue.len(), 180);
     assert_eq!(passes[2].closed_pools[0].waiting, 180);
+}
+
+async fn what_the_database_refuses_is_left_out_and_tried_later_every_time(server: Server) {
+    let place = Place::new(server).await;
+    place.pool("narrow", 1, false).await;
+    place.dag("dag", |_| {}).await;
+    place.run("dag", "run", 1).await;
+    let bad = Sketched::new("dag", "run", "bad").in_pool("narrow").with(|row| row.priority_weight = Some(9));
+    let far = Sketched::new("dag", "run", "far").with(|row| row.executor = Some("far".to_owned()));
+    let good = Sketched::new("dag", "run", "good").in_pool("narrow");
+    let added = place.add(&[bad, far, good]).await;
+    place.database.refuse("UPDATE", "task_instance", "NEW.task_id <> 'good' AND NEW.state = 'queued'").await;
+    let cx = place.scheduler(7).await;
+    let mut executors = local(8);
+    let mut named = executors[0].clone();
+    (named.executor.alias, named.executor.module_path) = (Some("far".into()), "site.Far".into());
+    executors.push(ExecutorSlots { names: ExecutorNames::Random, ..named });
+    let mut queue = TaskQueue::default();
+    queue.sweep(&cx, NOW).await.unwrap();
+    let pass = queue.queue(&cx, &executors, NOW).await.unwrap();
+    assert!(pass.queued.is_empty() && pass.is_worth_repeating);
+    assert_eq!(pass.left_out.len(), 2);
+    let is_told = |why: &WhyLeftOut| matches!(why, WhyLeftOut::Refused(why) if why.contains("not this one"));
+    assert!(pass.left_out.iter().all(|one| is_told(&one.why)), "{:?}", pass.left_out);
+    let pass = queue.queue(&cx, &executors, NOW).await.unwrap();
+    assert_eq!(pass.queued.iter().map(|one| one.row.id).collect::<Vec<_>>(), [added[2]], "it has the slot");
+
+    place.execute("UPDATE slot_pool SET slots = 2 WHERE pool = 'narrow'").await;
+    let mut tried = Vec::new();
+    for second in 0..20 {
+        let now = NOW + second.seconds();
+        assert_eq!(queue.sweep(&cx, now).await.unwrap().runs, 0, "who is put off is known");
+        let pass = queue.queue(&cx, &executors, now).await.unwrap();
+        tried.extend((!pass.left_out.is_empty()).then_some(second));
+    }
+    assert_eq!(tried, [1, 3, 7, 15]);
+    place.database.refuse_no_more("task_instance").await;
+    assert_eq!(queue.queue(&cx, &executors, NOW + 40.seconds()).await.unwrap().queued.len(), 2);
+    assert!(queue.is_empty());
 }

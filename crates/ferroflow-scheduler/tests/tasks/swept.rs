@@ -11,6 +11,7 @@ on_every_database!(
     what_others_made_ready_is_found_once,
     what_goes_on_after_a_trigger_is_found,
     what_waits_of_a_dag_that_is_not_stored_fails,
+    one_that_the_database_does_not_let_fail_keeps_no_other,
 );
 
 async fn what_others_made_ready_is_found_once(server: Server) {
@@ -69,4 +70,21 @@ async fn what_waits_of_a_dag_that_is_not_stored_fails(server: Server) {
     assert_eq!((swept.found, swept.lost), (1, vec![("lost".to_owned(), 1)]));
     assert_eq!(place.find(added[0]).await.state, Some(TaskState::Failed));
     assert_eq!(ids(&queue_all(&mut queue, &cx, &local(100)).await), [added[1]]);
+}
+
+async fn one_that_the_database_does_not_let_fail_keeps_no_other(server: Server) {
+    let place = Place::new(server).await;
+    let mut added = Vec::new();
+    for dag_id in ["aa", "zz"] {
+        place.dag(dag_id, |dag| dag.has_task_concurrency_limits = true).await;
+        place.run(dag_id, "run", 1).await;
+        added.extend(place.add(&[Sketched::new(dag_id, "run", "task")]).await);
+    }
+    place.database.refuse("UPDATE", "task_instance", "NEW.dag_id = 'aa' AND NEW.state = 'failed'").await;
+    let cx = place.scheduler(7).await;
+    let swept = TaskQueue::default().sweep(&cx, NOW).await.unwrap();
+    assert_eq!(swept.lost, [("zz".to_owned(), 1)]);
+    let [(dag_id, reason)] = swept.set_aside.as_slice() else { panic!("{swept:?}") };
+    assert!(dag_id == "aa" && reason.contains("not this one"), "{reason}");
+    assert_eq!(place.find(added[1]).await.state, Some(TaskState::Failed));
 }

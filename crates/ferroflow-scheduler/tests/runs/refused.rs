@@ -1,0 +1,125 @@
+//! Rows that the database refuses to write, for a reason that only it knows: each is set aside, told of, and tried again
+//! later every time. All others go on in the same cycles.
+
+use ferroflow_model::state::RunState;
+use ferroflow_model::why::Kind;
+use ferroflow_scheduler::why::{Asked, why};
+use ferroflow_telemetry::metrics::{MetricsSettings, Prometheus};
+use ferroflow_testkit::Server;
+use ferroflow_testkit::rows::a_run;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::obstacles::plan;
+use crate::on_every_database;
+use crate::place::{Place, Plan, at, daily};
+use crate::sketch::Sketch;
+use crate::starting::{add, queued};
+use crate::whole::Whole;
+
+on_every_database!(
+    a_run_that_cannot_be_made,
+    a_run_that_cannot_start,
+    a_task_instance_that_cannot_be_scheduled,
+    a_task_instance_that_cannot_be_queued,
+);
+
+const NOW: Timestamp = Timestamp::constant(1_717_200_000, 0);
+
+async fn a_run_that_cannot_be_made(server: Server) {
+    let plan = |dag_id: &str| {
+        let mut plan = Plan::new(dag_id, daily());
+        plan.sketch = Sketch::of("a; b < a").setting("timetable", daily());
+        plan
+    };
+    let place = Place::new(server, &["aa", "mm", "zz"].map(plan)).await;
+    place.database.refuse("INSERT", "dag_run", "NEW.dag_id = 'aa'").await;
+    let whole = Whole::with_schedules(&place, NOW).await;
+    let (mut whole, shown) = for_a_minute(whole).await;
+    assert_eq!(whole.handed().len(), 2, "the others have their runs");
+    assert_eq!(place.run_ids().await.into_keys().collect::<Vec<_>>(), ["mm", "zz"]);
+    assert_tried(&shown, "database");
+    place.database.refuse_no_more("dag_run").await;
+    whole.after(SignedDuration::from_secs(61)).await;
+    assert!(whole.handed()[0].starts_with("aa "));
+}
+
+async fn a_run_that_cannot_start(server: Server) {
+    let place = Place::new(server, &[plan("aa").max_active_runs(1), plan("zz")]).await;
+    add(&place, [queued("aa", 0), queued("aa", 1), queued("zz", 0)]).await;
+    let refused = "NEW.dag_id = 'aa' AND NEW.run_id = 'run_0' AND NEW.state = 'running'";
+    place.database.refuse("UPDATE", "dag_run", refused).await;
+    let mut whole = Whole::new(&place, NOW).await;
+    let left: Vec<_> = whole.cycle().await.started.left;
+    assert_eq!(left.len(), 1);
+    assert_eq!((left[0].dag_id.as_deref(), left[0].row.as_str()), (Some("aa"), "run run_0 of DAG aa"));
+    assert!(left[0].reason.contains("not this one"), "{left:?}");
+    whole.settle().await;
+    assert_eq!(whole.handed(), ["aa run_1 a", "zz run_0 a"], "it keeps no place from the next of its DAG");
+    place.database.execute("UPDATE dag SET max_active_runs = 2").await;
+    let (mut whole, shown) = for_a_minute(whole).await;
+    assert_tried(&shown, "queued run");
+    let refused = reasons(&place, "run_0").await;
+    assert!(refused.iter().any(|(kind, text)| *kind == Kind::Refused && text.contains("not this one")));
+    place.database.refuse_no_more("dag_run").await;
+    assert!(reasons(&place, "run_0").await.iter().all(|(kind, _)| *kind != Kind::Refused));
+    whole.after(SignedDuration::from_secs(61)).await;
+    assert_eq!(place.run("aa", "run_0").await.state, RunState::Running);
+}
+
+async fn a_task_instance_that_cannot_be_scheduled(server: Server) {
+    Box::pin(a_task_instance_that_cannot_become(server, "scheduled", "run")).await;
+}
+
+async fn a_task_instance_that_cannot_be_queued(server: Server) {
+    Box::pin(a_task_instance_that_cannot_become(server, "queued", "scheduled task instance")).await;
+}
+
+async fn a_task_instance_that_cannot_become(server: Server, state: &str, what: &str) {
+    let place = Place::new(server, &[plan("aa"), plan("zz")]).await;
+    let runs = [a_run("aa", "run_0", at("2024-01-01")), a_run("zz", "run_0", at("2024-01-01"))];
+    place.running(&runs, &["a", "b"], None).await;
+    let refused = format!("NEW.dag_id = 'aa' AND NEW.state = '{state}'");
+    place.database.refuse("UPDATE", "task_instance", &refused).await;
+    let (mut whole, shown) = for_a_minute(Whole::new(&place, NOW).await).await;
+    assert_eq!(whole.handed(), ["zz run_0 a"], "nobody else waits for it");
+    assert_tried(&shown, what);
+    let refused = reasons(&place, "run_0").await;
+    let is_told = |(kind, text): &(Kind, String)| *kind == Kind::Refused && text.contains("not this one");
+    assert!(refused.iter().any(is_told), "{refused:?}");
+    place.database.refuse_no_more("task_instance").await;
+    assert!(reasons(&place, "run_0").await.iter().all(|(kind, _)| *kind != Kind::Refused));
+    whole.after(SignedDuration::from_secs(61)).await;
+    assert_eq!(whole.handed(), ["aa run_0 a"]);
+}
+
+/// What metrics show after a minute, in which no cycle has failed and nothing was done busily.
+async fn for_a_minute(mut whole: Whole) -> (Whole, String) {
+    let prometheus = Prometheus::new(&MetricsSettings::default()).unwrap();
+    let recorder = metrics::set_default_local_recorder(&prometheus);
+    let end = whole.now + SignedDuration::from_mins(1);
+    let mut cycles = 0;
+    while whole.now < end {
+        whole.cycle().await;
+        whole.now += SignedDuration::try_from(whole.scheduler.pause(whole.now)).unwrap();
+        cycles += 1;
+        assert!(cycles < 200, "there is always something to do at once");
+    }
+    drop(recorder);
+    (whole, prometheus.shown().text())
+}
+
+/// It was tried some times, and not again and again.
+fn assert_tried(shown: &str, what: &str) {
+    let line = format!("ferroflow_scheduler_set_aside{{dag_id=\"aa\",what=\"{what}\"}} ");
+    let times = shown.lines().find_map(|shown| shown.strip_prefix(&line));
+    let times: u32 = times.unwrap_or_else(|| panic!("{what}: {shown}")).parse().unwrap();
+    assert!((3..=9).contains(&times), "{times}");
+}
+
+/// What `ferroflow why` says of a run of DAG `aa`.
+async fn reasons(place: &Place, run_id: &str) -> Vec<(Kind, String)> {
+    let settings = place.scheduler().await.settings;
+    let asked = Asked { dag_id: "aa", run_id: Some(run_id), task_id: None };
+    let answer = why(&place.db, &settings, asked, NOW).await.unwrap();
+    answer.reasons.into_iter().map(|reason| (reason.kind, reason.text)).collect()
+}
