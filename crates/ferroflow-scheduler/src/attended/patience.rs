@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Attended, Entry, RunKey};
 use crate::fair_queue::Cause;
+use crate::set_aside::cause;
 
 /// What is in the way of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +75,11 @@ impl Obstacle {
         (first * 2_i32.pow(doubled.min(10))).min(longest)
     }
 
+    /// Whether it is the same for whoever reads of it: when user code is asked again makes no other of it.
+    fn is_same(&self, other: &Self) -> bool {
+        self.name() == other.name() && cause(&self.to_string()) == cause(&other.to_string())
+    }
+
     /// How often in a row it is met before it is worth a word, if ever.
     fn is_told_after(&self) -> Option<u32> {
         match self {
@@ -93,7 +99,7 @@ impl Attended {
         let pause = obstacle.pause(entry.failures);
         entry.failures = entry.failures.saturating_add(1);
         let is_worth_a_word = obstacle.is_told_after().is_some_and(|times| entry.failures >= times);
-        if is_worth_a_word && entry.told.as_ref() != Some(&obstacle) {
+        if is_worth_a_word && !entry.told.as_ref().is_some_and(|told| told.is_same(&obstacle)) {
             let (dag_id, run_id, reason) = (&key.dag_id, &key.run_id, obstacle.to_string());
             tracing::warn!(dag_id, run_id, reason, "a run is set aside, and tried again later every time");
             entry.told = Some(obstacle);
@@ -126,6 +132,8 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
+    use ferroflow_python::ASKED_AGAIN;
+
     use super::*;
 
     fn pauses(obstacle: &Obstacle) -> Vec<i128> {
@@ -142,6 +150,16 @@ mod tests {
         assert_eq!(pauses(&Obstacle::Refused(String::new())), refused);
         assert_eq!(Obstacle::Unreadable(String::new()).pause(0).as_millis(), 500);
         assert_eq!(Obstacle::Unreadable(String::new()).pause(u32::MAX).as_secs(), 60);
+    }
+
+    #[test]
+    fn a_reason_is_the_same_whenever_it_is_asked_again() {
+        let reason = |when: &str| Obstacle::Unreadable(format!("the weight rule w hangs{when}"));
+        let first = reason(&format!("{ASKED_AGAIN}08:00"));
+        assert!(first.is_same(&reason(&format!("{ASKED_AGAIN}08:01"))));
+        assert!(first.is_same(&reason("")));
+        assert!(!first.is_same(&Obstacle::Unreadable("another".to_owned())));
+        assert!(!Obstacle::Refused("a".to_owned()).is_same(&Obstacle::Passing("a".to_owned())));
     }
 
     #[test]
