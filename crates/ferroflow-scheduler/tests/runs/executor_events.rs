@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use ferroflow_model::state::{RunState, TaskState};
+use ferroflow_telemetry::metrics::{MetricsSettings, Prometheus};
 use ferroflow_testkit::Server;
 use ferroflow_testkit::rows::a_run;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, ToSpan as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::obstacles::{Held, Row, first_of, plan};
@@ -102,6 +103,63 @@ async fn what_a_trigger_refuses_stops_nobody_else() {
     place.database.execute("DROP TRIGGER refusal ON task_instance").await;
     whole.after(SignedDuration::from_secs(5)).await;
     assert_eq!(first_of(&place, "aa", "run").await.state, Some(TaskState::Failed));
+}
+
+/// What can never be taken in is dropped, with a word, and is not tried again; nobody else waits for it.
+#[tokio::test]
+async fn what_can_never_be_taken_in_is_dropped() {
+    for server in [Server::Postgres, Server::MariaDb] {
+        let place = Place::new(server, &[plan("aa"), plan("zz")]).await;
+        let runs = [a_run("aa", "run", at("2024-01-01")), a_run("zz", "run", at("2024-01-01"))];
+        place.running(&runs, &["a", "b"], None).await;
+        let mut whole = Whole::new(&place, at("2024-06-01")).await;
+        whole.settle().await;
+        let refusal =
+            "ALTER TABLE task_instance ADD CONSTRAINT refusal CHECK (dag_id <> 'aa' OR state <> 'failed')";
+        place.database.execute(refusal).await;
+        let prometheus = Prometheus::new(&MetricsSettings::default()).unwrap();
+        let recorder = metrics::set_default_local_recorder(&prometheus);
+        for dag_id in ["aa", "zz"] {
+            whole.cannot_start(first_of(&place, dag_id, "run").await.id, dag_id, "run", "a");
+        }
+        whole.cycle().await;
+        assert_eq!(first_of(&place, "zz", "run").await.state, Some(TaskState::Failed));
+        place.database.execute("ALTER TABLE task_instance DROP CONSTRAINT refusal").await;
+        whole.after(SignedDuration::from_secs(40)).await;
+        drop(recorder);
+        assert_eq!(first_of(&place, "aa", "run").await.state, Some(TaskState::Queued), "it is dropped");
+        let told = "ferroflow_scheduler_set_aside{dag_id=\"aa\",what=\"event\"} 1\n";
+        assert!(prometheus.shown().text().contains(told), "{}", prometheus.shown().text());
+    }
+}
+
+/// Of many that are kept some are tried again in one cycle, and the others in the next: what was told since does not wait for
+/// all of them.
+#[tokio::test]
+async fn of_many_that_are_kept_some_are_tried_in_one_cycle() {
+    let place = Place::new(Server::Sqlite, &[plan("aa")]).await;
+    let names: Vec<String> = (0..53).map(|number| format!("run_{number}")).collect();
+    let runs: Vec<_> = (1_i64..)
+        .zip(&names)
+        .map(|(day, name)| a_run("aa", name, at("2024-01-01") + (24 * day).hours()))
+        .collect();
+    place.running(&runs, &["a", "b"], None).await;
+    let mut whole = Whole::new(&place, at("2024-06-01")).await;
+    whole.settle().await;
+    place.database.refuse("UPDATE", "task_instance", "NEW.state = 'failed'").await;
+    place.database.execute("UPDATE dag_run SET run_type = 'unknown'").await;
+    for name in &names {
+        whole.cannot_start(first_of(&place, "aa", name).await.id, "aa", name, "a");
+    }
+    whole.cycle().await;
+    place.database.execute("UPDATE dag_run SET run_type = 'manual'").await;
+    place.database.refuse_no_more("task_instance").await;
+    whole.now += SignedDuration::from_secs(2);
+    for expected in [50, 53] {
+        whole.cycle().await;
+        let failed = place.texts("SELECT run_id AS answer FROM task_instance WHERE state = 'failed'").await;
+        assert_eq!(failed.len(), expected);
+    }
 }
 
 /// Python writes and reads `NaN`; so does whoever reads what it has written.
