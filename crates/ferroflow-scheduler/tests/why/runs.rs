@@ -2,6 +2,7 @@
 
 use ferroflow_db::testing;
 use ferroflow_model::state::{RunState, RunType};
+use ferroflow_model::why::Kind;
 use ferroflow_scheduler::why::NoAnswer;
 use ferroflow_testkit::Server;
 
@@ -9,7 +10,7 @@ use crate::on_every_database;
 use crate::place::Place;
 use crate::sketch::Sketch;
 
-on_every_database!(reasons_of_runs, runs_of_backfills);
+on_every_database!(reasons_of_runs, runs_of_backfills, rows_that_cannot_be_read);
 
 async fn reasons_of_runs(server: Server) {
     let place = Place::new(server).await;
@@ -63,4 +64,29 @@ async fn runs_of_backfills(server: Server) {
     place.run("dag", "before", 120, RunState::Running, of_backfill).await;
     let full = "max_active_runs: 1 runs are running and 0 wait before it, and max_active_runs is 1";
     assert_eq!(place.reasons(&["dag", "past"]).await, [full, "  run 'before' running 7200 s ago"]);
+}
+
+/// The row, the column and what it holds are in the answer.
+async fn rows_that_cannot_be_read(server: Server) {
+    let place = Place::new(server).await;
+    place.dag("dag", &Sketch::of("a"), |_| {}).await;
+    place.run("dag", "run", 3, RunState::Running, |_| {}).await;
+    place.instance(("dag", "run", "a"), |_| {}).await;
+    let spoils = [
+        (
+            "UPDATE task_instance SET state = 'shutdown'",
+            ["task_instance/", "task_id", "column state", "shutdown"],
+        ),
+        ("UPDATE dag_run SET run_type = 'dataset'", ["dag_run/", "run_id", "column run_type", "dataset"]),
+    ];
+    for (spoil, words) in spoils {
+        testing::change(&place.db, spoil).await.unwrap();
+        for asked in [&["dag", "run"][..], &["dag"]] {
+            let answer = place.ask(asked).await.unwrap();
+            let bad = answer.reasons.iter().filter(|reason| reason.kind == Kind::UnreadableRow);
+            let bad: Vec<&str> = bad.map(|reason| reason.text.as_str()).collect();
+            let is_told = |text: &&str| words.iter().all(|word| text.contains(word));
+            assert!(bad.iter().any(is_told), "{asked:?}, {words:?}: {bad:?}");
+        }
+    }
 }
