@@ -223,7 +223,7 @@ pub(crate) async fn deactivate_others(cx: &Context, configured: &BTreeSet<String
         let deactivated = cx.db.transact(|tx| deactivate(tx, bundle).scope_boxed()).await;
         match deactivated {
             Ok(true) => {
-                tracing::warn!(bundle, "a bundle is not configured any more: its DAGs will be marked stale")
+                tracing::warn!(bundle, "a bundle is not configured any more: its DAGs will be marked stale");
             }
             Ok(false) => {}
             Err(error) if error.is_about_rows() => {

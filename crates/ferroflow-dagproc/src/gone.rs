@@ -59,10 +59,19 @@ pub(crate) async fn forget(
     if errors.is_empty() {
         return Ok(are_marked);
     }
-    let errors = &errors;
-    let deleted =
-        cx.db.transact(|tx| async move { import_error::delete(tx, errors).await }.scope_boxed()).await;
-    Ok(unless_in_the_way(deleted)?.is_some() && are_marked)
+    let errors = errors.as_slice();
+    let are_deleted = cx.db.transact_in_parts(|tx| delete_errors(tx, errors).scope_boxed()).await?;
+    Ok(are_deleted && are_marked)
+}
+
+async fn delete_errors(tx: &mut Tx, errors: &[i64]) -> Result<bool, DbError> {
+    let mut is_all = true;
+    for some in errors.chunks(tx.rows_in_a_part(errors.len())) {
+        tx.begin_part().await?;
+        let deleted = import_error::delete(tx, some).await;
+        is_all &= tx.end_part(deleted).await?.is_ok();
+    }
+    Ok(is_all)
 }
 
 /// Marks DAGs stale, with what follows from it. Returns whether all are: one whose row somebody else has locked, or of which

@@ -233,8 +233,12 @@ impl Manager {
             Label::Folder(_, version) => self.searched(version),
             Label::Callback(_) => self.children -= 1,
             Label::Store(_) => self.storing -= 1,
-            Label::GiveBack(_) | Label::Remove(_) | Label::Register => {}
-            Label::Look(..) | Label::Forget(_) | Label::Chore(_) => {}
+            Label::GiveBack(_)
+            | Label::Remove(_)
+            | Label::Register
+            | Label::Look(..)
+            | Label::Forget(_)
+            | Label::Chore(_) => {}
         }
         match event {
             Ok(event) => self.happened(event),
@@ -285,8 +289,11 @@ impl Manager {
         match label {
             Label::Parse(file) => self.queue.finish_for_now(&file, now, LONGEST_REST_OF_UNFINISHED),
             Label::Store(file) => self.not_stored(&file, 0.0, now),
-            Label::Folder(..) | Label::Callback(_) => {}
-            Label::GiveBack(_) | Label::Remove(_) | Label::Register => {}
+            Label::Folder(..)
+            | Label::Callback(_)
+            | Label::GiveBack(_)
+            | Label::Remove(_)
+            | Label::Register => {}
             Label::Look(name, occasion) => self.not_looked(&name, occasion, now),
             Label::Forget(name) => {
                 if let Some(tracked) = self.bundles.get_mut(&name) {

@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::Error;
 use crate::callbacks::{self, Callback};
+use crate::looks::Tracked;
 use crate::manager::{Event, Label, Manager};
 
 /// How long callbacks rest whose folder cannot be had. It doubles each time,
@@ -156,7 +157,7 @@ impl Manager {
             Err(error) => {
                 let reason = ferroflow_telemetry::chain(&error);
                 let (bundle, version) = callback.version();
-                let can_be_used = self.bundles.get(bundle.as_str()).is_some_and(|it| it.can_be_used());
+                let can_be_used = self.bundles.get(bundle.as_str()).is_some_and(Tracked::can_be_used);
                 let is_about_version = version.is_some() && can_be_used && is_of_its_class(&error);
                 let given_up = self.callbacks.failed(callback, is_about_version, now);
                 if given_up.is_empty() {

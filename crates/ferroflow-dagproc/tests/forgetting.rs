@@ -56,7 +56,13 @@ async fn what_cannot_be_marked_or_forgotten_keeps_no_other_dag() {
     let bundles = "INSERT INTO dag_bundle (name, active, template_params) VALUES ('a_stays', 1, '{}'), ('b_goes', 1, '{}')";
     database.execute(bundles).await;
     refuse(&database, "UPDATE ON dag_bundle WHEN NEW.name = 'a_stays'").await;
+    let errors = "INSERT INTO import_error (filename, bundle_name, stacktrace) \
+                  VALUES ('a_stays.py', 'dags-folder', ''), ('b_goes.py', 'dags-folder', '')";
+    database.execute(errors).await;
+    refuse(&database, "DELETE ON import_error WHEN OLD.filename = 'a_stays.py'").await;
     process(&database, folder.path()).await;
+    let errors = texts(&db, "SELECT filename AS answer FROM import_error").await.unwrap();
+    assert_eq!(errors, ["a_stays.py"]);
     let inactive = "SELECT name AS answer FROM dag_bundle WHERE NOT active";
     assert_eq!(texts(&db, inactive).await.unwrap(), ["b_goes"]);
     assert_eq!(active(&db).await, ["stays"]);
