@@ -17,6 +17,7 @@ mod facts;
 mod partition_runs;
 mod partitions;
 mod plan;
+mod rehearsal;
 mod report;
 mod shaping;
 
@@ -31,6 +32,7 @@ use crate::put_off::PutOff;
 use crate::{Context, Error};
 
 pub(crate) use plan::Plan;
+pub(crate) use rehearsal::make_next_run;
 pub use report::{Created, CreatedRuns, NotCreated, Refused};
 
 /// So many runs are made in one transaction, if `[scheduler] max_dagruns_to_create_per_loop` does not say more.

@@ -276,25 +276,27 @@ async fn delete(cx: &Context, page: &Page, outdated: &[i64], report: &mut Create
     let deleted = cx.db.transact_in_parts(|tx| {
         async move {
             let free = pending_partition::lock_free(tx, outdated).await?;
-            let mut deleted = Vec::with_capacity(free.len());
+            let (mut deleted, mut refused) = (Vec::new(), Vec::new());
             for ids in free.chunks(tx.rows_in_a_part(free.len())) {
                 tx.begin_part().await?;
                 let done = pending_partition::delete(tx, ids).await;
-                let done =
-                    tx.end_part(done).await?.map_err(|error| NotCreated::not_taken(&error).to_string());
-                deleted.extend(ids.iter().map(|id| (*id, done.clone())));
+                match tx.end_part(done).await? {
+                    Ok(()) => deleted.extend_from_slice(ids),
+                    Err(error) => refused.extend(ids.iter().map(|id| (*id, NotCreated::not_taken(&error)))),
+                }
             }
-            Ok(deleted)
+            Ok((deleted, refused))
         }
         .scope_boxed()
     });
-    for (id, done) in deleted.await? {
-        let dag_id = page.pending.iter().find(|partition| partition.id == id).map(|one| one.dag_id.clone());
-        let dag_id = dag_id.unwrap_or_default();
-        match done {
-            Ok(()) => report.outdated_partitions.push((dag_id, id)),
-            Err(reason) => report.refuse(&dag_id, NotCreated::Database(reason)),
-        }
+    let (deleted, refused) = deleted.await?;
+    let dag_of = |id: i64| {
+        let of_id = page.pending.iter().find(|partition| partition.id == id);
+        of_id.map(|partition| partition.dag_id.clone()).unwrap_or_default()
+    };
+    report.outdated_partitions.extend(deleted.into_iter().map(|id| (dag_of(id), id)));
+    for (id, reason) in refused {
+        report.refuse(&dag_of(id), reason);
     }
     Ok(())
 }

@@ -13,9 +13,8 @@ use serde_json::Map;
 
 use super::ask::Asked;
 use super::report::{Created, NotCreated};
-use crate::Context;
 use crate::questions::{Due, NewRunKey, NewRunQuestion};
-use crate::run::Definition;
+use crate::run::{Definition, Driver};
 
 /// A run to be written.
 #[derive(Clone)]
@@ -48,7 +47,7 @@ pub(super) struct Owner<'a> {
 
 /// Plans a run, unless its name or a parameter of the DAG stands in the way.
 pub(super) fn plan(
-    cx: &Context,
+    driver: &Driver,
     making: &RunMaking,
     owner: &Owner<'_>,
     run: &DecidedRun<'_>,
@@ -75,9 +74,9 @@ pub(super) fn plan(
         partition_key: run.partition_key.map(str::to_owned),
         partition_date: run.partition_date,
         backfill_id: None,
-        creating_job_id: Some(cx.job_id),
+        creating_job_id: driver.job_id,
         bundle_version,
-        unixname: cx.driver.unixname.clone(),
+        unixname: driver.unixname.clone(),
     };
     Ok(Plan {
         question: NewRunQuestion {

@@ -113,6 +113,8 @@ pub async fn why(db: &Db, settings: &Settings, asked: Asked<'_>, now: Timestamp)
         } else if answer.state == RunState::Queued.as_str() {
             answer.reasons.extend(obstacle::of_queued(db, run, now).await);
         }
+    } else {
+        answer.reasons.extend(obstacle::of_dag(db, settings, asked.dag_id, now).await);
     }
     Ok(answer)
 }

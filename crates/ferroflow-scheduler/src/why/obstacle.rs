@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::instances;
+use crate::create_runs::make_next_run;
 use crate::run::{ActiveRun, SeenInstance, Stale};
 use crate::{Error, LOCK_PATIENCE};
 
@@ -54,6 +55,16 @@ pub(super) async fn of_queued(db: &Db, (dag_id, run_id): (&str, &str), now: Time
     told(stale(started.await)?, "that it starts")
 }
 
+/// What is in the way of the next run of a DAG, if one is due by its schedule.
+pub(super) async fn of_dag(db: &Db, settings: &Settings, dag_id: &str, now: Timestamp) -> Option<Reason> {
+    let (db, driver) = (db.with_lock_patience(LOCK_PATIENCE), &instances::driver(settings));
+    let made = db.rehearse(|tx| {
+        async move { Error::split(make_next_run(tx, (settings, driver), dag_id, now).await) }.scope_boxed()
+    });
+    // Why none can be made is told elsewhere.
+    told(stale(made.await.map(|_| None))?, "its next run")
+}
+
 /// What is in the way of task instances that wait to be queued: of the first of them, if of any.
 async fn of_scheduled(db: &Db, scheduled: &[SeenInstance], now: Timestamp) -> Option<Reason> {
     let ids: Vec<Uuid> = scheduled.iter().map(|instance| instance.id).collect();
@@ -94,7 +105,7 @@ fn told(stale: Stale, what: &str) -> Option<Reason> {
     match stale {
         Stale::Locked => {
             let text =
-                "another transaction has locked the row of the run; nothing follows here until it ends";
+                "another transaction has locked a row that is needed; nothing follows here until it ends";
             Some(Reason::new(Kind::Locked, text))
         }
         Stale::Refused(reason) => {

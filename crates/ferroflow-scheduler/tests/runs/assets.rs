@@ -1,7 +1,7 @@
 //! Runs that assets ask for.
 
 use ferroflow_model::state::RunType;
-use ferroflow_scheduler::create_runs::create_runs;
+use ferroflow_scheduler::create_runs::{CreatedRuns, NotCreated, create_runs};
 use ferroflow_testkit::Server;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -16,6 +16,9 @@ on_every_database!(
     what_waits_for_a_dag_without_assets_is_thrown_away,
     a_partition_gets_its_run_when_its_keys_have_come,
     partitions_of_other_mappers_are_thrown_away,
+    what_waits_in_vain_and_cannot_be_thrown_away_keeps_no_run,
+    a_partition_whose_run_is_refused_keeps_no_other,
+    a_partition_that_cannot_be_thrown_away_keeps_no_other,
 );
 
 async fn events(place: &Place) -> Vec<String> {
@@ -146,4 +149,55 @@ async fn partitions_of_other_mappers_are_thrown_away(server: Server) {
     assert!(report.created.is_empty());
     assert_eq!(report.outdated_partitions.len(), 1);
     assert!(place.texts("SELECT target_dag_id AS answer FROM partitioned_asset_key_log").await.is_empty());
+}
+
+async fn what_waits_in_vain_and_cannot_be_thrown_away_keeps_no_run(server: Server) {
+    let place = Place::new(server, &[Plan::new("a", on_asset("x")), Plan::new("b", on_asset("x"))]).await;
+    let asset = place.asset("x", &["a", "b"], at("2024-01-02")).await;
+    place.change(asset, "x", at("2024-01-03")).await;
+    place.database.execute("UPDATE dag SET asset_expression = NULL WHERE dag_id = 'a'").await;
+    place.database.refuse("DELETE", "asset_dag_run_queue", "OLD.target_dag_id = 'a'").await;
+    let report = create_runs(&place.scheduler().await, at("2024-01-06")).await.unwrap();
+    assert_eq!(report.created.iter().map(|run| run.dag_id.as_str()).collect::<Vec<_>>(), ["b"]);
+    assert_refused(&report);
+}
+
+async fn a_partition_whose_run_is_refused_keeps_no_other(server: Server) {
+    let mut plan = Plan::new("a", days_of_hours(1));
+    plan.row.timetable_partitioned = true;
+    let place = Place::new(server, &[plan]).await;
+    let asset = place.asset("x", &["a"], at("2024-01-02")).await;
+    let now = at("2024-01-06");
+    for day in ["03", "04", "05"] {
+        place.change_partition(asset, "x", Some(&format!("2024-01-{day}T01:00:00")), now).await;
+    }
+    place.database.refuse("INSERT", "dag_run", "NEW.partition_key = '2024-01-03'").await;
+    let report = create_runs(&place.scheduler().await, now).await.unwrap();
+    let mut keys: Vec<&str> = report.created.iter().filter_map(|run| run.partition_key.as_deref()).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["2024-01-04", "2024-01-05"]);
+    assert_refused(&report);
+}
+
+async fn a_partition_that_cannot_be_thrown_away_keeps_no_other(server: Server) {
+    let mut plan = Plan::new("a", days_of_hours(2));
+    plan.row.timetable_partitioned = true;
+    let place = Place::new(server, &[plan]).await;
+    let asset = place.asset("x", &["a"], at("2024-01-02")).await;
+    let now = at("2024-01-06");
+    for day in ["03", "04"] {
+        place.change_partition(asset, "x", Some(&format!("2024-01-{day}T01:00:00")), now).await;
+    }
+    place.store_again(&Plan::new("a", days_of_hours(1))).await;
+    place.database.refuse("DELETE", "asset_partition_dag_run", "OLD.partition_key = '2024-01-03'").await;
+    let report = create_runs(&place.scheduler().await, now).await.unwrap();
+    assert_eq!(report.outdated_partitions.len(), 1);
+    assert_refused(&report);
+}
+
+fn assert_refused(report: &CreatedRuns) {
+    let [refused] = report.refused.as_slice() else { panic!("{report:?}") };
+    assert_eq!(refused.dag_id, "a");
+    let reason = refused.reason.to_string();
+    assert!(matches!(refused.reason, NotCreated::Database(_)) && reason.contains("not this one"), "{reason}");
 }

@@ -38,6 +38,9 @@ async fn a_run_that_cannot_be_made(server: Server) {
     assert_eq!(whole.handed().len(), 2, "the others have their runs");
     assert_eq!(place.run_ids().await.into_keys().collect::<Vec<_>>(), ["mm", "zz"]);
     assert_tried(&shown, "database");
+    let refused = reasons(&place, None).await;
+    assert!(refused.iter().any(is_told), "{refused:?}");
+    assert_eq!(place.run_ids().await.len(), 2, "nothing is left of the attempt");
     place.database.refuse_no_more("dag_run").await;
     whole.after(SignedDuration::from_secs(61)).await;
     assert!(whole.handed()[0].starts_with("aa "));
@@ -58,10 +61,10 @@ async fn a_run_that_cannot_start(server: Server) {
     place.database.execute("UPDATE dag SET max_active_runs = 2").await;
     let (mut whole, shown) = for_a_minute(whole).await;
     assert_tried(&shown, "queued run");
-    let refused = reasons(&place, "run_0").await;
-    assert!(refused.iter().any(|(kind, text)| *kind == Kind::Refused && text.contains("not this one")));
+    let refused = reasons(&place, Some("run_0")).await;
+    assert!(refused.iter().any(is_told), "{refused:?}");
     place.database.refuse_no_more("dag_run").await;
-    assert!(reasons(&place, "run_0").await.iter().all(|(kind, _)| *kind != Kind::Refused));
+    assert!(!reasons(&place, Some("run_0")).await.iter().any(is_told));
     whole.after(SignedDuration::from_secs(61)).await;
     assert_eq!(place.run("aa", "run_0").await.state, RunState::Running);
 }
@@ -83,11 +86,10 @@ async fn a_task_instance_that_cannot_become(server: Server, state: &str, what: &
     let (mut whole, shown) = for_a_minute(Whole::new(&place, NOW).await).await;
     assert_eq!(whole.handed(), ["zz run_0 a"], "nobody else waits for it");
     assert_tried(&shown, what);
-    let refused = reasons(&place, "run_0").await;
-    let is_told = |(kind, text): &(Kind, String)| *kind == Kind::Refused && text.contains("not this one");
+    let refused = reasons(&place, Some("run_0")).await;
     assert!(refused.iter().any(is_told), "{refused:?}");
     place.database.refuse_no_more("task_instance").await;
-    assert!(reasons(&place, "run_0").await.iter().all(|(kind, _)| *kind != Kind::Refused));
+    assert!(!reasons(&place, Some("run_0")).await.iter().any(is_told));
     whole.after(SignedDuration::from_secs(61)).await;
     assert_eq!(whole.handed(), ["aa run_0 a"]);
 }
@@ -116,10 +118,14 @@ fn assert_tried(shown: &str, what: &str) {
     assert!((3..=9).contains(&times), "{times}");
 }
 
-/// What `ferroflow why` says of a run of DAG `aa`.
-async fn reasons(place: &Place, run_id: &str) -> Vec<(Kind, String)> {
+fn is_told((kind, text): &(Kind, String)) -> bool {
+    *kind == Kind::Refused && text.contains("not this one")
+}
+
+/// What `ferroflow why` says of DAG `aa`, or of a run of it.
+async fn reasons(place: &Place, run_id: Option<&str>) -> Vec<(Kind, String)> {
     let settings = place.scheduler().await.settings;
-    let asked = Asked { dag_id: "aa", run_id: Some(run_id), task_id: None };
+    let asked = Asked { dag_id: "aa", run_id, task_id: None };
     let answer = why(&place.db, &settings, asked, NOW).await.unwrap();
     answer.reasons.into_iter().map(|reason| (reason.kind, reason.text)).collect()
 }

@@ -1,0 +1,44 @@
+//! Whether the database takes the next run of a DAG, for who asks why it gets none.
+
+use std::sync::Arc;
+
+use ferroflow_config::Settings;
+use ferroflow_db::Tx;
+use ferroflow_db::dag::facts;
+use ferroflow_execution::RunMaking;
+use ferroflow_execution::create_run::{PlannedDeadlines, create_many};
+use ferroflow_model::runs::create::{self, Verdict};
+use jiff::Timestamp;
+
+use super::facts::{Seen, Surroundings};
+use super::plan::{Owner, info, next_after, plan};
+use crate::Error;
+use crate::run::{Definition, Driver};
+
+/// Makes the run that is due by the schedule, if any is, in a transaction that is to be undone. What Python has a say about
+/// is left out.
+pub(crate) async fn make_next_run(
+    tx: &mut Tx,
+    (settings, driver): (&Settings, &Driver),
+    dag_id: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let Some(row) = facts::lock_free(tx, &[dag_id]).await?.dags.pop() else { return Ok(()) };
+    let definition = Arc::new(Definition::latest(tx, dag_id).await?);
+    let dags = [Seen::new(row, &definition, now)];
+    let around = Surroundings::load(tx, &dags).await?;
+    let making = RunMaking::new(settings, driver.unixname.clone(), None)?;
+    let deadlines = &PlannedDeadlines::default();
+    for dag in &dags {
+        let owner = Owner { row: &dag.row, definition: &definition, asked: None, deadlines };
+        for decision in create::decide(&[dag.facts(&around)], now, usize::MAX) {
+            let Verdict::Create(run) = &decision.verdict else { continue };
+            let Ok(plan) = plan(driver, &making, &owner, run, now) else { continue };
+            create_many(tx, vec![plan.run], now).await?;
+            if let Ok(next) = next_after(definition.dag(), None, &info(run), now) {
+                facts::set_next_run(tx, &[dag_id], next.as_ref()).await?;
+            }
+        }
+    }
+    Ok(())
+}
