@@ -94,6 +94,20 @@ async fn a_task_instance_that_cannot_become(server: Server, state: &str, what: &
     assert_eq!(whole.handed(), ["aa run_0 a"]);
 }
 
+/// What keeps one step from being done keeps no other: tasks are queued although no run can be made.
+#[tokio::test]
+async fn a_step_that_fails() {
+    let place = Place::new(Server::Sqlite, &[plan("zz")]).await;
+    place.running(&[a_run("zz", "run_0", at("2024-01-01"))], &["a", "b"], None).await;
+    place.database.execute("ALTER TABLE asset_dag_run_queue RENAME TO gone").await;
+    let mut whole = Whole::with_schedules(&place, NOW).await;
+    let failed = whole.scheduler.cycle(NOW).await.unwrap_err().to_string();
+    assert!(failed.contains("asset_dag_run_queue"), "{failed}");
+    assert_eq!(whole.handed(), ["zz run_0 a"]);
+    place.database.execute("ALTER TABLE gone RENAME TO asset_dag_run_queue").await;
+    whole.settle().await;
+}
+
 /// What metrics show after a minute, in which no cycle has failed and nothing was done busily.
 async fn for_a_minute(mut whole: Whole) -> (Whole, String) {
     let prometheus = Prometheus::new(&MetricsSettings::default()).unwrap();
