@@ -38,11 +38,8 @@ impl Db {
         if self.lock_patience.is_none() {
             return self.clone();
         }
-        let turn = Arc::clone(&self.turns.free).acquire_owned().await;
-        let taken = Arc::new(turn.expect("nobody closes it"));
-        Self {
-            turns: Turns { _taken: Some(taken), ..self.turns.clone() },
-            ..self.with_lock_patience(PATIENCE)
-        }
+        // Nobody closes it.
+        let taken = Arc::clone(&self.turns.free).acquire_owned().await.ok().map(Arc::new);
+        Self { turns: Turns { _taken: taken, ..self.turns.clone() }, ..self.with_lock_patience(PATIENCE) }
     }
 }
