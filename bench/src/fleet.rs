@@ -16,7 +16,7 @@ use ferroflow_model::state::JobState;
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
 use ferroflow_python::{ForkServer, ForkServerOptions};
-use ferroflow_scheduler::chores::Unsettled;
+use ferroflow_scheduler::chores::{KeptBack, Unsettled};
 use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
 use ferroflow_scheduler::run::{Driver, ExecutorNames, Pace};
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
@@ -186,6 +186,7 @@ fn context(
         timetables: Some(timetables),
         definitions: Definitions::new(trusted),
         unsettled: Unsettled::default(),
+        kept_back: KeptBack::default(),
         progress: Progress::default(),
     })
 }

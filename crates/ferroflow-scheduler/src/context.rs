@@ -8,7 +8,7 @@ use ferroflow_execution::Service;
 use ferroflow_python::timetables::Timetables;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::chores::Unsettled;
+use crate::chores::{KeptBack, Unsettled};
 use crate::definitions::Definitions;
 use crate::questions::Answered;
 use crate::run::Driver;
@@ -32,6 +32,8 @@ pub struct Context {
     pub definitions: Definitions,
     /// Orphans that the database does not take yet.
     pub unsettled: Unsettled,
+    /// Rows to which chores come back later.
+    pub kept_back: KeptBack,
     /// That it gets on, for whoever watches the scheduler.
     pub progress: Progress,
 }

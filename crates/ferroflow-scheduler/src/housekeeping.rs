@@ -1,8 +1,11 @@
 //! Chores that are due are done, and what they found is acted on.
 
+use std::time::Duration;
+
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_executor::{ConnectionTestWorkload, Errand, Executor};
 use ferroflow_telemetry::chain;
+use ferroflow_telemetry::clock::Stopwatch;
 use jiff::Timestamp;
 
 use crate::attended::RunKey;
@@ -18,16 +21,17 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         let mut reports = Vec::new();
         for chore in self.chores.due(now) {
             self.cx.progress.gets_on();
+            let took = Stopwatch::start();
             let watching_since = self.chores.watching_since(now);
             match chores::run(chore, &self.cx, now, watching_since, &self.adopters).await {
                 Ok(report) => {
                     self.act_on(&report, now);
-                    self.chores.ended(chore, Some(&report), now);
+                    self.chores.ended(chore, Some(&report), after(now, took));
                     reports.push((chore, report));
                 }
                 Err(error) => {
                     tracing::error!(chore = chore.name(), "a chore has failed: {}", chain(&error));
-                    self.chores.ended(chore, None, now);
+                    self.chores.ended(chore, None, after(now, took));
                 }
             }
         }
@@ -87,4 +91,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     fn read_again(&mut self, key: &TaskInstanceKey) {
         self.attended.forget(&RunKey::from(key));
     }
+}
+
+/// When something has ended that began at a time. What takes less than a second takes no time.
+fn after(began: Timestamp, took: Stopwatch) -> Timestamp {
+    began.checked_add(Duration::from_secs(took.elapsed().as_secs())).unwrap_or(began)
 }

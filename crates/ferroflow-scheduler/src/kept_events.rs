@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use ferroflow_db::task_instance::{self, TaskInstanceKey};
-use ferroflow_db::{ScopedFutureExt as _, task_instance_step};
+use ferroflow_db::{Db, ScopedFutureExt as _, task_instance_step};
 use ferroflow_executor::Executor;
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::metrics::scheduling;
@@ -166,23 +166,24 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     /// Brings one together with its row. False if others still have locked it: that costs no waiting.
     async fn take_in_kept(&mut self, kept: &Kept) -> Result<bool, Error> {
-        if kept.waits_for == WaitsFor::Database && self.is_locked(kept.heard.event.id).await? {
+        if kept.waits_for == WaitsFor::Database && is_locked(&self.cx.db, kept.heard.event.id).await? {
             return Ok(false);
         }
         self.take_in(&kept.heard).await?;
         Ok(true)
     }
+}
 
-    async fn is_locked(&self, id: Uuid) -> Result<bool, Error> {
-        let looked = self.cx.db.transact(|tx| {
-            async move {
-                let is_free = task_instance_step::lock_states(tx, &[id]).await?.contains_key(&id);
-                Ok(!is_free && task_instance::find(tx, id).await?.is_some())
-            }
-            .scope_boxed()
-        });
-        Ok(looked.await?)
-    }
+/// Whether others have locked the row of a task instance: that costs no waiting.
+pub(crate) async fn is_locked(db: &Db, id: Uuid) -> Result<bool, Error> {
+    let looked = db.transact(|tx| {
+        async move {
+            let is_free = task_instance_step::lock_states(tx, &[id]).await?.contains_key(&id);
+            Ok(!is_free && task_instance::find(tx, id).await?.is_some())
+        }
+        .scope_boxed()
+    });
+    Ok(looked.await?)
 }
 
 /// What an executor told cannot be brought together with its row, and never will be: others do not wait for it.

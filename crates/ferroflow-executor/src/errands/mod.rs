@@ -113,6 +113,13 @@ impl Errands {
         self.slots.has(id)
     }
 
+    /// Whether a task runs beside them, and its executor has not given it up. Its row may say nothing of that for as long as
+    /// others have locked it.
+    pub fn is_task_alive(&self, id: Uuid) -> bool {
+        let limit = self.supervision.settings.scheduler.task_instance_heartbeat_timeout;
+        self.slots.is_task_alive(id, limit)
+    }
+
     /// How many more may be taken up.
     pub fn room(&self) -> usize {
         self.slots.room()

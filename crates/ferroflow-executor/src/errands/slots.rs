@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -65,6 +66,11 @@ impl Slots {
     pub(super) fn give_up(&self) -> GivenUp<'_> {
         self.lock().given_up += 1;
         GivenUp { slots: self }
+    }
+
+    /// Whether this task runs beside them, and is told of.
+    pub(super) fn is_task_alive(&self, id: Uuid, limit: Duration) -> bool {
+        self.running.lives(id, limit)
     }
 
     /// How many errands there are, with those that wait for a slot.

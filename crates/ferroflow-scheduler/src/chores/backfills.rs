@@ -24,10 +24,11 @@ pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Done<Vec<i64>>, E
         .db
         .read(|tx| async move { backfill_completion::completable(tx, made_before).await }.scope_boxed())
         .await?;
+    let db = super::in_haste(cx).db;
     for id in found {
-        let done = cx
-            .db
-            .transact(|tx| async move { backfill_completion::complete(tx, id, now).await }.scope_boxed());
+        cx.progress.gets_on();
+        let done =
+            db.transact(|tx| async move { backfill_completion::complete(tx, id, now).await }.scope_boxed());
         match done.await {
             Err(error) if !error.is_about_rows() => return so_far(report, error.into()),
             done => {
@@ -47,8 +48,10 @@ async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>
     let before = abandoned_before(now);
     let found =
         cx.db.read(|tx| async move { backfill_making::abandoned(tx, before).await }.scope_boxed()).await?;
+    let db = super::in_haste(cx).db;
     for (id, dag_id) in found {
-        let is_ours = cx.db.transact(|tx| {
+        cx.progress.gets_on();
+        let is_ours = db.transact(|tx| {
             async move { backfill_making::take_over(tx, id, before, now).await }.scope_boxed()
         });
         // Who has locked it makes it.

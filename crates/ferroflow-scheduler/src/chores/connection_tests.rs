@@ -47,7 +47,7 @@ pub async fn connection_tests(
         cx.progress.gets_on();
         let some = cx.db.transact_in_parts(|tx| {
             let passed = &passed;
-            async move { pick(tx, executors, passed, wanted, now).await }.scope_boxed()
+            async move { pick(tx, cx, executors, passed, wanted, now).await }.scope_boxed()
         });
         let (some, kept_back) = match some.await {
             Ok(some) => some,
@@ -71,6 +71,7 @@ pub async fn connection_tests(
 /// Picks as many as are wanted, and tells which it could not change.
 async fn pick(
     tx: &mut Tx,
+    cx: &Context,
     executors: &impl Executors,
     passed: &HashSet<Uuid>,
     wanted: usize,
@@ -79,6 +80,10 @@ async fn pick(
     let (mut report, mut kept_back) = (ConnectionTests::default(), Vec::new());
     let pending = connection_test::lock_pending(tx, limit(passed, wanted)).await?;
     for test in pending.into_iter().filter(|test| !passed.contains(&test.id)).take(wanted) {
+        if cx.kept_back.has_to_wait(test.id, now, &mut report.left) {
+            kept_back.push(test.id);
+            continue;
+        }
         let why_not = why_not(&test, executors);
         tx.begin_part().await?;
         let changed = match &why_not {
@@ -87,7 +92,9 @@ async fn pick(
         };
         let changed = tx.end_part(changed).await?;
         let row = |reason| Left::row(format!("connection test {}", test.id), reason);
-        match (or_left(changed, tx.unreadable(), row, &mut report.left), why_not) {
+        let changed =
+            cx.kept_back.or_kept_back(test.id, changed, tx.unreadable(), row, &mut report.left, now);
+        match (changed, why_not) {
             (Some(true), None) => report.queued.push(test),
             (Some(true), Some(reason)) => report.refused.push((test.id, reason)),
             (Some(false), _) => {}

@@ -17,8 +17,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::deadline_context::{context, with_context};
-use super::left::{Left, or_left, so_far};
-use crate::error::or_reason;
+use super::left::{Left, so_far};
 use crate::{Context, Error};
 
 /// How many are dealt with in one transaction; with more, the chore goes on.
@@ -73,6 +72,10 @@ async fn deal_with_some(
     let Page { found, next } = missed_deadline::lock(tx, now, skipped, BATCH).await?;
     let mut kept_back = 0;
     for deadline in found {
+        if cx.kept_back.has_to_wait(deadline.id, now, &mut report.left) {
+            kept_back += 1;
+            continue;
+        }
         match tell_or_fail(tx, cx, &deadline, now, &mut report.left).await? {
             Some(Dealt::Told { run, to_executor }) => {
                 report.has_executor_callbacks |= to_executor;
@@ -97,7 +100,7 @@ enum Dealt {
 }
 
 /// Tells of one. If the database does not take what is to be told, its callback has failed; nothing is answered if it does
-/// not take that either, or will once somebody has mended rights or the schema.
+/// not take that either, or will once somebody has mended rights, the schema, or a row that cannot be read.
 async fn tell_or_fail(
     tx: &mut Tx,
     cx: &Context,
@@ -111,6 +114,7 @@ async fn tell_or_fail(
     if let Err(error) = &dealt
         && !error.is_busy()
         && !error.is_about_statement()
+        && !matches!(error, DbError::Column(_))
     {
         let reason = format!("the database does not take it: {}", chain(error));
         tx.begin_part().await?;
@@ -118,7 +122,7 @@ async fn tell_or_fail(
         dealt = tx.end_part(failed).await?;
     }
     let row = |reason| Left::row(format!("deadline {}", deadline.id), reason);
-    Ok(or_left(dealt, tx.unreadable(), row, left))
+    Ok(cx.kept_back.or_kept_back(deadline.id, dealt, tx.unreadable(), row, left, now))
 }
 
 async fn give_up(
@@ -145,22 +149,17 @@ async fn deal_with(
     if !missed_deadline::set_missed(tx, deadline.id, now).await? {
         return Ok(Dealt::Gone);
     }
-    let callback = match or_reason(callback::find(tx, deadline.callback_id).await)? {
-        Ok(Some(callback)) => callback,
-        Ok(None) => return Ok(Dealt::Untold("its callback is gone".to_owned())),
-        Err(reason) => return Ok(Dealt::Untold(reason)),
+    let Some(callback) = callback::find(tx, deadline.callback_id).await? else {
+        return Ok(Dealt::Untold("its callback is gone".to_owned()));
     };
     let run = match deadline.dag_run_id {
-        Some(id) => match or_reason(missed_deadline::run(tx, id).await)? {
-            Ok(run) => run,
-            Err(reason) => return fail(tx, &callback, &reason).await,
-        },
+        Some(id) => missed_deadline::run(tx, id).await?,
         None => None,
     };
     let Some(run) = run else { return fail(tx, &callback, "it is of no run").await };
-    let data = match or_reason(callback_data(tx, &callback, deadline, &run).await)? {
-        Ok(Ok(data)) => data,
-        Ok(Err(reason)) | Err(reason) => return fail(tx, &callback, &reason).await,
+    let data = match callback_data(tx, &callback, deadline, &run).await? {
+        Ok(data) => data,
+        Err(reason) => return fail(tx, &callback, &reason).await,
     };
     let (state, trigger_id) = match callback.callback_type.as_str() {
         "triggerer" => match trigger_arguments(&data) {

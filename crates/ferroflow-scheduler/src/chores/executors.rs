@@ -18,6 +18,10 @@ pub trait Executors: Clone + Send + Sync + 'static {
     fn end_tasks(&self, _orphans: &[Orphan]) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
+    /// Whether one of them knows that this try of a task lives, whatever its row says of that.
+    fn is_alive(&self, _id: Uuid) -> bool {
+        false
+    }
     /// Accounts for a task instance whose scheduler is gone, and whose process was ended. It may be asked again as long as
     /// the database does not take it.
     fn adopt(&self, orphan: &Orphan) -> impl Future<Output = Result<Adopted, Refusal>> + Send;
@@ -73,6 +77,10 @@ impl Executors for LocalOnly {
 
     async fn end_tasks(&self, orphans: &[Orphan]) {
         self.supervision.end_tasks(orphans).await;
+    }
+
+    fn is_alive(&self, id: Uuid) -> bool {
+        self.executors.iter().any(|(_, errands)| errands.is_task_alive(id))
     }
 
     async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {

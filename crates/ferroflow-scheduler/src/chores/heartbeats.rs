@@ -12,6 +12,7 @@ use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
+use super::executors::Executors;
 use super::left::so_far;
 use crate::{Context, Error};
 
@@ -30,12 +31,14 @@ pub struct Heartbeats {
 /// Ends the tries of this scheduler's task instances that were not heard of for longer than
 /// `[scheduler] task_instance_heartbeat_timeout`.
 ///
-/// `watching_since` is when this scheduler began to look without a gap. For a while after that nobody is taken for
+/// One whose executor knows better lives: others have locked its row, or had until now, and it is told of as soon as they let
+/// go of that. `watching_since` is when this scheduler began to look without a gap. For a while after that nobody is taken for
 /// silent: it may have been the database, or this process, that was.
 pub async fn heartbeats(
     cx: &Context,
     now: Timestamp,
     watching_since: Timestamp,
+    executors: &impl Executors,
 ) -> Result<Heartbeats, Error> {
     let timeout = signed(cx.settings.scheduler.task_instance_heartbeat_timeout);
     let mut report = Heartbeats::default();
@@ -52,7 +55,8 @@ pub async fn heartbeats(
             Ok(page) => page,
             Err(error) => return so_far(report, error.into()),
         };
-        end(cx, now, found, &mut report).await;
+        let silent = found.into_iter().filter(|one| !executors.is_alive(one.id)).collect();
+        end(cx, now, silent, &mut report).await;
         let Some(next) = next.filter(|_| report.ended.len() < BATCH as usize) else { return Ok(report) };
         after = next;
     }
@@ -62,7 +66,9 @@ pub async fn heartbeats(
 async fn end(cx: &Context, now: Timestamp, found: Vec<Silent>, report: &mut Heartbeats) {
     let timeout = signed(cx.settings.scheduler.task_instance_heartbeat_timeout);
     let before = super::ago(now, cx.settings.scheduler.task_instance_heartbeat_timeout);
+    let service = super::in_haste(cx);
     for one in found {
+        cx.progress.gets_on();
         let row = HeartbeatRow {
             state: Some(one.state),
             last_heartbeat_at: one.last_heartbeat_at,
@@ -70,7 +76,7 @@ async fn end(cx: &Context, now: Timestamp, found: Vec<Silent>, report: &mut Hear
         };
         let Pulse::Silent { since } = pulse(row, timeout, now) else { continue };
         let message = message(&one, since, now);
-        match cx.service.gone_silent(one.id, one.try_number, before, &message, now).await {
+        match service.gone_silent(one.id, one.try_number, before, &message, now).await {
             Ok(Some(outcome)) => report.ended.push((one.id, one.key, outcome)),
             Ok(None) => {}
             Err(refusal) => report.refused.push((one.key, refusal.to_string())),

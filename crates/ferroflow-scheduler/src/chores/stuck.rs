@@ -9,6 +9,7 @@ use ferroflow_db::audit_log::{self, AuditEntry};
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::task_instance::overdue;
 use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx};
+use ferroflow_execution::Service;
 use ferroflow_execution::task_instance::FailedStuck;
 use ferroflow_model::outcome::stuck::{Stuck, StuckRow, stuck};
 use ferroflow_model::state::TaskState;
@@ -73,10 +74,14 @@ async fn deal_with(
     report: &mut StuckTasks,
 ) -> Result<(), DbError> {
     let before = super::ago(now, cx.settings.scheduler.task_queued_timeout);
+    let service = super::in_haste(cx);
     for one in found {
+        cx.progress.gets_on();
         let can_be_revoked = executors.can_take_back(one.executor.as_deref());
-        let verdict =
-            cx.db.transact(|tx| take_back(tx, cx, &one, can_be_revoked, before, now).scope_boxed()).await;
+        let verdict = service
+            .db
+            .transact(|tx| take_back(tx, cx, &one, can_be_revoked, before, now).scope_boxed())
+            .await;
         let verdict = match verdict {
             Ok(verdict) => verdict,
             Err(error) if !error.is_about_rows() => return Err(error),
@@ -92,7 +97,7 @@ async fn deal_with(
         };
         match verdict {
             Some(Stuck::TakeBack) => report.taken_back.push((one.id, one.key)),
-            Some(Stuck::Fail) => fail(cx, &one, before, now, report).await,
+            Some(Stuck::Fail) => fail(cx, &service, &one, before, report, now).await,
             Some(Stuck::CannotBeRevoked) => {
                 let reason = "its executor cannot take it back, so a second one might start beside it";
                 report.refused.push((one.key, reason.to_owned()));
@@ -137,15 +142,16 @@ async fn take_back(
 
 async fn fail(
     cx: &Context,
+    service: &Service,
     one: &overdue::Stuck,
     before: Timestamp,
-    now: Timestamp,
     report: &mut StuckTasks,
+    now: Timestamp,
 ) {
     let times = cx.settings.scheduler.num_stuck_in_queued_retries;
     let message = format!("it was queued again {times} times and did not start");
     let failed = FailedStuck { id: one.id, job_id: cx.job_id, before, message: &message };
-    match cx.service.fail_stuck(failed, now).await {
+    match service.fail_stuck(failed, now).await {
         Ok(true) => report.failed.push((one.id, one.key.clone())),
         Ok(false) => {}
         Err(refusal) => report.refused.push((one.key.clone(), refusal.to_string())),

@@ -3,7 +3,7 @@
 //! One task beside the loop tries them again, a few at a time, until it is done or refused for good: nobody else looks for
 //! them, since their scheduler lives. Should it die meanwhile, they are orphans again.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,12 +19,16 @@ use tokio::task::JoinSet;
 
 use super::executors::Executors;
 use super::orphans::reset;
+use crate::kept_events::is_locked;
 
 /// So long after the database did not take them, they are tried again.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// So many at a time: each may wait for a lock, and has a connection that long.
 const AT_A_TIME: usize = 3;
+
+/// Why one waits.
+const LOCKED: &str = "others have locked a row";
 
 /// Orphans that are accounted for beside the loop.
 #[derive(Clone, Default)]
@@ -94,16 +98,19 @@ impl Waiting {
 
     /// One that was refused for now, which is told once.
     pub(super) fn refused(orphan: HandedOut, refusal: &Refusal) -> Self {
-        Self::untried(orphan).told(refusal)
+        Self::untried(orphan).told_of(refusal)
     }
 
-    fn told(mut self, refusal: &Refusal) -> Self {
+    fn told_of(self, refusal: &Refusal) -> Self {
+        let reason = if refusal.is_busy() { LOCKED } else { "the database does not take it" };
+        self.told(reason, &chain(refusal))
+    }
+
+    fn told(mut self, reason: &str, error: &str) -> Self {
         if !std::mem::replace(&mut self.is_told, true) {
             let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &self.orphan.key;
-            let reason =
-                if refusal.is_busy() { "others have locked a row" } else { "the database does not take it" };
             tracing::warn!(
-                id = %self.orphan.id, dag_id, run_id, task_id, map_index, error = chain(refusal),
+                id = %self.orphan.id, dag_id, run_id, task_id, map_index, error,
                 "what became of an orphaned task instance is stored later: {reason}"
             );
         }
@@ -119,14 +126,28 @@ async fn work<E: Executors>(unsettled: Unsettled, desk: Desk<E>) {
             return;
         }
         let (mut trying, mut again) = (JoinSet::new(), Vec::new());
+        let mut tried = HashMap::new();
         loop {
+            // Whoever comes meanwhile does not wait for the next round.
+            round.append(&mut unsettled.lock().waiting);
             while trying.len() < AT_A_TIME
                 && let Some(waiting) = round.pop_front()
             {
-                trying.spawn(attempt(desk.clone(), waiting));
+                let orphan = waiting.orphan.clone();
+                tried.insert(trying.spawn(attempt(desk.clone(), waiting)).id(), orphan);
             }
-            let Some(attempted) = trying.join_next().await else { break };
-            again.extend(attempted.ok().flatten());
+            match trying.join_next_with_id().await {
+                Some(Ok((task, attempted))) => {
+                    tried.remove(&task);
+                    again.extend(attempted);
+                }
+                Some(Err(error)) => {
+                    if let Some(orphan) = tried.remove(&error.id()) {
+                        refused(&orphan, &error);
+                    }
+                }
+                None => break,
+            }
         }
         if !again.is_empty() {
             unsettled.lock().waiting.extend(again);
@@ -137,6 +158,10 @@ async fn work<E: Executors>(unsettled: Unsettled, desk: Desk<E>) {
 
 /// Tries once. Answers the orphan if it is to be tried again.
 async fn attempt<E: Executors>(desk: Desk<E>, waiting: Waiting) -> Option<Waiting> {
+    // One that others still have locked keeps none waiting.
+    if let Ok(true) = is_locked(&desk.db, waiting.orphan.id).await {
+        return Some(waiting.told(LOCKED, "its own"));
+    }
     match settle(&desk, &waiting.orphan, clock::now()).await {
         Ok(settled) => {
             let id = waiting.orphan.id;
@@ -145,7 +170,7 @@ async fn attempt<E: Executors>(desk: Desk<E>, waiting: Waiting) -> Option<Waitin
             scheduling::orphans(is_reset, is_told);
             None
         }
-        Err(refusal) if refusal.may_pass() => Some(waiting.told(&refusal)),
+        Err(refusal) if refusal.may_pass() => Some(waiting.told_of(&refusal)),
         Err(refusal) => {
             refused(&waiting.orphan, &refusal);
             None
@@ -154,10 +179,10 @@ async fn attempt<E: Executors>(desk: Desk<E>, waiting: Waiting) -> Option<Waitin
 }
 
 /// Tells that an orphan is not looked after. Its silence is noticed later, as that of any other.
-pub(super) fn refused(orphan: &HandedOut, refusal: &Refusal) {
+pub(super) fn refused(orphan: &HandedOut, error: &dyn std::error::Error) {
     let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &orphan.key;
     tracing::error!(
-        id = %orphan.id, dag_id, run_id, task_id, map_index, error = chain(refusal),
+        id = %orphan.id, dag_id, run_id, task_id, map_index, error = chain(error),
         "an orphaned task instance is not looked after; it ends when its heartbeat has been missing for long"
     );
 }

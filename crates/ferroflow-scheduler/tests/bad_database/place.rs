@@ -12,7 +12,7 @@ use ferroflow_model::asset::Asset;
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
 use ferroflow_model::stored_assets::{Access, Reference};
-use ferroflow_scheduler::chores::Unsettled;
+use ferroflow_scheduler::chores::{KeptBack, Unsettled};
 use ferroflow_scheduler::create_run::{self, DagVersionRef, NewRun};
 use ferroflow_scheduler::run::{Driver, Pace};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
@@ -154,6 +154,7 @@ impl Place {
             timetables: None,
             definitions: Definitions::new(SignedDuration::from_secs(20)),
             unsettled: Unsettled::default(),
+            kept_back: KeptBack::default(),
             progress: Progress::default(),
         })
     }

@@ -66,7 +66,7 @@ async fn do_all(database: &TestDb, me: i64) {
     let found = chores::dead_schedulers(&cx, now()).await.unwrap();
     assert_eq!(found.given_up.len(), 1);
     chores::orphans(&cx, now(), &executors).await.unwrap();
-    chores::heartbeats(&cx, now(), Timestamp::UNIX_EPOCH).await.unwrap();
+    chores::heartbeats(&cx, now(), Timestamp::UNIX_EPOCH, &Fake::default()).await.unwrap();
     chores::stuck_tasks(&cx, now(), &executors).await.unwrap();
     chores::deferred(&cx, now()).await.unwrap();
     chores::awaiting_input(&cx, now()).await.unwrap();

@@ -21,6 +21,7 @@ on_every_database!(
     what_ran_here_is_settled_by_its_executor,
     an_orphan_that_is_refused_is_tried_again,
     nobody_is_silent_just_after_a_standstill,
+    nobody_is_silent_whose_executor_knows_better,
     a_heartbeat_in_between_counts,
     what_cannot_be_taken_back_stays_queued,
     a_deadline_that_cannot_be_told_does_not_keep_back_others,
@@ -124,17 +125,28 @@ async fn an_orphan_that_is_refused_is_tried_again(server: Server) {
     let row = place.find(ids[0]).await.unwrap();
     assert_eq!((row.state, row.queued_by_job_id), (Some(TaskState::Running), Some(place.me)));
     let cx = place.scheduler(place.me);
-    let report = chores::heartbeats(&cx, NOW, Timestamp::UNIX_EPOCH).await.unwrap();
+    let report = chores::heartbeats(&cx, NOW, Timestamp::UNIX_EPOCH, &Fake::default()).await.unwrap();
     assert_eq!(report.ended.len(), 1);
+}
+
+/// Others have let go of its row, and it is still to be told of.
+async fn nobody_is_silent_whose_executor_knows_better(server: Server) {
+    let place = Place::new(server).await;
+    let ids = place.add(2, handed_out(TaskState::Running, place.me)).await;
+    let executors = Fake { alive: Some(ids[0]), ..Fake::default() };
+    let cx = place.scheduler(place.me);
+    let report = chores::heartbeats(&cx, NOW, Timestamp::UNIX_EPOCH, &executors).await.unwrap();
+    assert_eq!(report.ended.iter().map(|(id, ..)| *id).collect::<Vec<_>>(), ids[1..]);
+    assert_eq!(place.find(ids[0]).await.unwrap().state, Some(TaskState::Running));
 }
 
 async fn nobody_is_silent_just_after_a_standstill(server: Server) {
     let place = Place::new(server).await;
     place.add(1, handed_out(TaskState::Running, place.me)).await;
     let cx = place.scheduler(place.me);
-    let report = chores::heartbeats(&cx, NOW, NOW - 59.seconds()).await.unwrap();
+    let report = chores::heartbeats(&cx, NOW, NOW - 59.seconds(), &Fake::default()).await.unwrap();
     assert_eq!(report.ended, []);
-    let report = chores::heartbeats(&cx, NOW, NOW - 60.seconds()).await.unwrap();
+    let report = chores::heartbeats(&cx, NOW, NOW - 60.seconds(), &Fake::default()).await.unwrap();
     assert_eq!(report.ended.len(), 1);
 }
 

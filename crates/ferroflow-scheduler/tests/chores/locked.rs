@@ -29,6 +29,7 @@ macro_rules! on_servers {
 on_servers!(
     the_callback_of_a_deadline,
     the_callbacks_of_many_deadlines,
+    a_callback_that_stays_locked,
     the_question_of_one_that_nobody_answers,
     the_job_of_a_dead_scheduler,
     a_callback_that_is_lost,
@@ -84,8 +85,30 @@ async fn the_callbacks_of_many_deadlines(server: Server) {
     assert_eq!((report.missed.len(), report.refused.len(), report.left.len()), (1, 0, 0));
     assert_eq!(place.callback(free).await.state, Some(CallbackState::Queued));
     held.let_go().await;
-    let report = chores::deadlines(&cx, NOW).await.unwrap();
+    let report = chores::deadlines(&cx, NOW + 1.second()).await.unwrap();
     assert_eq!((report.missed.len(), report.refused.len(), report.left.len()), (40, 0, 0));
+}
+
+/// The chore is done every second: it comes back to a row that is locked later every time, tells of it, and has the others
+/// wait for nothing in between.
+async fn a_callback_that_stays_locked(server: Server) {
+    let place = Place::new(server).await;
+    let first = place.add_deadline("triggerer", arguments()).await;
+    let held = Held::new(&place, same("callback", "id", first)).await;
+    let cx = scheduler(&place);
+    let mut left = Vec::new();
+    for second in 0..=6 {
+        left.push(chores::deadlines(&cx, NOW + second.seconds()).await.unwrap().left.len());
+    }
+    assert_eq!(left, [0, 0, 0, 1, 1, 1, 1], "it is told of at the third time, and stays told");
+    let second = place.add_deadline("triggerer", arguments()).await;
+    held.let_go().await;
+    // Nobody looks at the first one yet: it would be there.
+    assert_eq!(chores::deadlines(&cx, NOW + 6.seconds()).await.unwrap().missed.len(), 1);
+    assert_eq!(place.callback(second).await.state, Some(CallbackState::Queued));
+    let report = chores::deadlines(&cx, NOW + 7.seconds()).await.unwrap();
+    assert_eq!((report.missed.len(), report.left.len()), (1, 0));
+    assert_eq!(place.callback(first).await.state, Some(CallbackState::Queued));
 }
 
 async fn the_callback_of_a_deadline(server: Server) {

@@ -17,7 +17,7 @@ on_every_database!(
     what_became_of_ours_without_a_word_is_not_called_again,
 );
 
-const RUNS_CALLBACKS: Fake = Fake { runs_callbacks: true, tests_connections: false };
+const RUNS_CALLBACKS: Fake = Fake { runs_callbacks: true, tests_connections: false, alive: None };
 
 fn process_on(hostname: &str) -> HolderProcess {
     HolderProcess { pid: 1, hostname: hostname.to_owned(), seen: Some(NOW) }

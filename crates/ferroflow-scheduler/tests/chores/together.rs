@@ -57,8 +57,11 @@ async fn silent_ones_end_once(server: Server) {
     let mut ended = Vec::new();
     // As many as a batch, and then the rest.
     for _ in 0..2 {
-        let (one, other) =
-            tokio::join!(chores::heartbeats(&one, NOW, since), chores::heartbeats(&other, NOW, since));
+        let executors = Fake::default();
+        let (one, other) = tokio::join!(
+            chores::heartbeats(&one, NOW, since, &executors),
+            chores::heartbeats(&other, NOW, since, &executors)
+        );
         ended.extend([one.unwrap(), other.unwrap()].into_iter().flat_map(|report| report.ended));
     }
     assert_once(ended.into_iter().map(|(_, key, _)| key).collect(), Vec::new());

@@ -10,7 +10,7 @@ use jiff::ToSpan as _;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::rows::{NOW, Place};
+use crate::rows::{NOW, Place, arguments};
 use crate::world::Fake;
 
 /// More than an executor has room for, and than are read together behind those.
@@ -85,4 +85,22 @@ async fn tests_of_connections_behind_many_that_cannot_be_read() {
     let executors = Fake { tests_connections: true, ..Fake::default() };
     let report = chores::connection_tests(&place.scheduler(place.me), NOW, &executors).await.unwrap();
     assert_eq!(report.queued.iter().map(|test| test.connection_id.as_str()).collect::<Vec<_>>(), ["c8"]);
+}
+
+/// What cannot be read today may be mended tomorrow: until then nothing is decided, and others have their turn.
+#[tokio::test]
+async fn the_callback_of_a_deadline_waits_until_it_is_mended() {
+    let place = Place::new(Server::Sqlite).await;
+    let bad = place.add_deadline("triggerer", arguments()).await;
+    let good = place.add_deadline("triggerer", arguments()).await;
+    let set = |time: &str| format!("UPDATE callback SET created_at = '{time}' WHERE id = '{}'", bad.simple());
+    place.database.execute(set("")).await;
+    let cx = place.scheduler(place.me);
+    let report = chores::deadlines(&cx, NOW).await.unwrap();
+    assert_eq!((report.missed.len(), report.refused.len()), (1, 0));
+    assert_eq!(place.callback(good).await.state, Some(CallbackState::Queued));
+    place.database.execute(set("2027-01-01 00:00:00.000000")).await;
+    let report = chores::deadlines(&cx, NOW + 1.second()).await.unwrap();
+    assert_eq!((report.missed.len(), report.refused.len()), (1, 0));
+    assert_eq!(place.callback(bad).await.state, Some(CallbackState::Queued));
 }

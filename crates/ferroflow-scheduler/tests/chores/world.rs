@@ -8,10 +8,11 @@ use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_execution::{MaskRules, Masker, Refusal, Rules, Service};
 use ferroflow_executor::{Adopted, Orphan};
 use ferroflow_model::state::TaskState;
-use ferroflow_scheduler::chores::{Executors, Unsettled};
+use ferroflow_scheduler::chores::{Executors, KeptBack, Unsettled};
 use ferroflow_scheduler::run::{Driver, Pace};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use jiff::SignedDuration;
+use uuid::Uuid;
 
 pub(crate) const FERNET_KEY: &str = "cw_0x689RpI-jtRR7oE8h_eQsKImvJapLeSbXpwF4e4=";
 
@@ -44,6 +45,7 @@ pub(crate) fn context(db: &Db, job_id: i64) -> Context {
         timetables: None,
         definitions: Definitions::new(SignedDuration::ZERO),
         unsettled: Unsettled::default(),
+        kept_back: KeptBack::default(),
         progress: Progress::default(),
         settings: Arc::new(settings),
     }
@@ -54,11 +56,17 @@ pub(crate) fn context(db: &Db, job_id: i64) -> Context {
 pub(crate) struct Fake {
     pub(crate) runs_callbacks: bool,
     pub(crate) tests_connections: bool,
+    /// A task that it knows to live.
+    pub(crate) alive: Option<Uuid>,
 }
 
 impl Executors for Fake {
     fn has(&self, executor: Option<&str>) -> bool {
         executor.is_none_or(|name| name == "Executor")
+    }
+
+    fn is_alive(&self, id: Uuid) -> bool {
+        self.alive == Some(id)
     }
 
     async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {

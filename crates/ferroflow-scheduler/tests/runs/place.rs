@@ -18,7 +18,7 @@ use ferroflow_model::asset::Asset;
 use ferroflow_model::dag::Dag;
 use ferroflow_model::runs::next::next_run_after;
 use ferroflow_model::stored_assets::{Access, Reference};
-use ferroflow_scheduler::chores::Unsettled;
+use ferroflow_scheduler::chores::{KeptBack, Unsettled};
 use ferroflow_scheduler::create_runs::{CreatedRuns, create_runs};
 use ferroflow_scheduler::run::{Driver, Pace};
 use ferroflow_scheduler::start_runs::{StartedRuns, start_runs};
@@ -205,6 +205,7 @@ impl Place {
             timetables: None,
             definitions: Definitions::new(SignedDuration::from_secs(30)),
             unsettled: Unsettled::default(),
+            kept_back: KeptBack::default(),
             progress: Progress::default(),
         }
     }

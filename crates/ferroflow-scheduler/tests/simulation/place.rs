@@ -18,7 +18,7 @@ use ferroflow_model::dag::Dag;
 use ferroflow_model::runs::next::next_run_after;
 use ferroflow_model::stored_assets::{Access, Reference};
 use ferroflow_model::timetable::RunInfo;
-use ferroflow_scheduler::chores::Unsettled;
+use ferroflow_scheduler::chores::{KeptBack, Unsettled};
 use ferroflow_scheduler::run::{Driver, Pace};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use ferroflow_testkit::rows::a_dag;
@@ -148,6 +148,7 @@ impl Place {
             timetables: None,
             definitions: Definitions::new(trusted),
             unsettled: Unsettled::default(),
+            kept_back: KeptBack::default(),
             progress: Progress::default(),
         })
     }

@@ -14,7 +14,7 @@ use ferroflow_execution::{MaskRules, Masker, Rules, Service};
 use ferroflow_model::admission::Executor;
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::state::{RunState, RunType, TaskState};
-use ferroflow_scheduler::chores::Unsettled;
+use ferroflow_scheduler::chores::{KeptBack, Unsettled};
 use ferroflow_scheduler::queue_tasks::{ExecutorSlots, QueuedTasks, TaskQueue};
 use ferroflow_scheduler::run::{Driver, ExecutorNames, Pace};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
@@ -192,6 +192,7 @@ impl Place {
             timetables: None,
             definitions: Definitions::new(SignedDuration::from_secs(30)),
             unsettled: Unsettled::default(),
+            kept_back: KeptBack::default(),
             progress: Progress::default(),
         }
     }

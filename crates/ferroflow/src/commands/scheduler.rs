@@ -16,7 +16,7 @@ use ferroflow_python::descriptors;
 use ferroflow_python::listeners::{Happened, SchedulerListeners};
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
-use ferroflow_scheduler::chores::{LocalOnly, Unsettled};
+use ferroflow_scheduler::chores::{KeptBack, LocalOnly, Unsettled};
 use ferroflow_scheduler::executors::{Executors, NamedExecutor, executor_names};
 use ferroflow_scheduler::run::{Driver, ExecutorNames, Pace};
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
@@ -211,6 +211,7 @@ fn scheduler(
         timetables: Some(Arc::new(timetables)),
         definitions: Definitions::new(trusted),
         unsettled: Unsettled::default(),
+        kept_back: KeptBack::default(),
         progress: Progress::default(),
     };
     let paths = LogPaths::new(&settings.logging.log_filename_template)?;
