@@ -1,1 +1,1 @@
-SELECT callback_id FROM deadline WHERE dagrun_id = ? AND missed = ? AND deadline_time >= ?
+SELECT id, callback_id FROM deadline WHERE dagrun_id = ? AND missed = ? AND deadline_time >= ?

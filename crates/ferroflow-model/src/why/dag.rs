@@ -51,6 +51,8 @@ pub enum Schedule {
     Over,
     /// A timetable: from then on there is a run.
     At(Timestamp),
+    /// A timetable whose run is due, of which the row of the DAG lacks this part.
+    Incomplete(&'static str),
     /// Assets, of which some are missing.
     Assets {
         /// What is missing, in words.
@@ -79,6 +81,10 @@ pub fn of_dag(dag: &DagSituation<'_>, now: Timestamp) -> Vec<Reason> {
         }
         Schedule::Over => {
             reasons.push(Reason::new(Kind::NoSchedule, "its schedule has no further run"));
+            return reasons;
+        }
+        Schedule::Incomplete(part) => {
+            reasons.push(Reason::new(Kind::NoSchedule, NotCreated::Incomplete(part).to_string()));
             return reasons;
         }
         Schedule::Assets { missing, of, arrived } => {

@@ -22,6 +22,8 @@ pub struct InstanceSituation<'a> {
     pub state: Option<TaskState>,
     /// What the examination of its run says; nothing if it is finished.
     pub waiting: Option<Waiting>,
+    /// Whether its task makes as many instances as there is something for.
+    pub is_mapped: bool,
     /// What is directly upstream and has not succeeded.
     pub upstream: Vec<Holder>,
     /// It, as one that waits to be queued, if it does.
@@ -71,11 +73,7 @@ pub struct Parked {
 /// Why a task instance does not run, or what it is at.
 pub fn of_instance(instance: &InstanceSituation<'_>, now: Timestamp) -> Vec<Reason> {
     let state = match (instance.state, &instance.waiting) {
-        (Some(state), None) => {
-            return vec![
-                Reason::new(Kind::Finished, format!("it is finished: {state}")).since(instance.since),
-            ];
-        }
+        (Some(state), None) => return vec![is_finished(instance, state)],
         (Some(TaskState::Queued), _) => return vec![is_queued(instance)],
         (Some(TaskState::Running | TaskState::Restarting), _) => return vec![is_running(instance, now)],
         (Some(TaskState::Deferred), _) => return vec![is_deferred(instance)],
@@ -120,6 +118,19 @@ fn of_unmet(instance: &InstanceSituation<'_>, unmet: &Unmet) -> Reason {
         Unmet::TriggerRule { .. } => Reason::new(Kind::Dependencies, text).held_by(instance.upstream.clone()),
         _ => Reason::new(Kind::Dependencies, text),
     }
+}
+
+fn is_finished(instance: &InstanceSituation<'_>, state: TaskState) -> Reason {
+    let why = match state {
+        TaskState::UpstreamFailed if instance.upstream.is_empty() && instance.is_mapped => {
+            ": all before it have succeeded, and how many instances it is to have is not known, or too many"
+        }
+        _ => "",
+    };
+    let held_by = if state == TaskState::UpstreamFailed { instance.upstream.clone() } else { Vec::new() };
+    Reason::new(Kind::Finished, format!("it is finished: {state}{why}"))
+        .since(instance.since)
+        .held_by(held_by)
 }
 
 fn is_queued(instance: &InstanceSituation<'_>) -> Reason {

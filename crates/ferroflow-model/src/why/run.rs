@@ -53,9 +53,13 @@ pub struct RunSituation<'a> {
 pub fn of_run(run: &RunSituation<'_>, now: Timestamp) -> Vec<Reason> {
     let mut reasons: Vec<Reason> = match run.state {
         RunState::Success | RunState::Failed => {
-            return vec![
-                Reason::new(Kind::Finished, format!("it has ended: {}", run.state)).since(run.ended_at),
-            ];
+            let unfinished = match run.unfinished {
+                0 => String::new(),
+                1 => "; 1 of its task instances is not finished".to_owned(),
+                number => format!("; {number} of its task instances are not finished"),
+            };
+            let text = format!("it has ended: {}{unfinished}", run.state);
+            return vec![Reason::new(Kind::Finished, text).since(run.ended_at)];
         }
         _ => without_scheduler(run.dag.schedulers).into_iter().collect(),
     };

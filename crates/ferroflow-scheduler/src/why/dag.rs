@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ferroflow_db::dag::Dag as DagRow;
-use ferroflow_db::{Error as DbError, Tx, asset_trigger, import_error};
+use ferroflow_db::{Error as DbError, Tx, asset, asset_registration, asset_trigger, import_error};
 use ferroflow_model::asset::AssetCondition;
 use ferroflow_model::dag::WeightRule;
 use ferroflow_model::runs::assets::{AssetKey, missing};
@@ -40,13 +40,29 @@ pub(super) async fn situation<'a>(
         max_active_runs: row.max_active_runs,
         active,
         schedule: match (row.next_dagrun_create_after, condition.or(told.as_ref())) {
-            (Some(at), _) => Schedule::At(at),
+            (Some(at), _) => match lacking(row).filter(|_| at <= around.now) {
+                Some(part) => Schedule::Incomplete(part),
+                None => Schedule::At(at),
+            },
             (None, Some(condition)) => of_assets(tx, row, condition).await?,
             (None, None) if row.timetable_periodic || has_schedule(definition.as_ref()) => Schedule::Over,
             (None, None) => Schedule::None,
         },
         schedulers: &around.schedulers,
     })
+}
+
+/// What a run cannot be made without, and the row does not have.
+fn lacking(row: &DagRow) -> Option<&'static str> {
+    match (row.timetable_partitioned, row.next_dagrun) {
+        (true, _) => row.next_dagrun_partition_key.is_none().then_some("partition key"),
+        (false, None) => Some("logical date"),
+        (false, Some(_)) => {
+            let interval =
+                Option::zip(row.next_dagrun_data_interval_start, row.next_dagrun_data_interval_end);
+            interval.is_none().then_some("data interval")
+        }
+    }
 }
 
 /// Whether a schedule makes runs, if only one.
@@ -92,6 +108,7 @@ async fn of_assets(tx: &mut Tx, row: &DagRow, condition: &AssetCondition) -> Res
     let mut queued = asset_trigger::queued(tx).await?;
     queued.retain(|asset| asset.dag_id == row.dag_id);
     let assets = Assets::load(tx, std::iter::once(condition)).await?;
+    find_unreadable(tx, condition).await?;
     let there: BTreeSet<AssetKey<'_>> =
         queued.iter().map(|asset| AssetKey { name: &asset.name, uri: &asset.uri }).collect();
     let arrived = |asset: &asset_trigger::QueuedAsset| Holder {
@@ -108,4 +125,15 @@ async fn of_assets(tx: &mut Tx, row: &DagRow, condition: &AssetCondition) -> Res
             arrived: queued.iter().map(arrived).collect(),
         },
     })
+}
+
+/// Reads who waits for these assets, as a change of one does: a row that cannot be read is told of, because who waits by
+/// it is passed over.
+async fn find_unreadable(tx: &mut Tx, condition: &AssetCondition) -> Result<(), DbError> {
+    for one in condition.assets() {
+        if let Some((id, found)) = asset::active_by_name(tx, &one.name).await? {
+            asset_registration::listeners(tx, id, (&found.name, &found.uri), &[]).await?;
+        }
+    }
+    Ok(())
 }

@@ -7,10 +7,10 @@ use ferroflow_config::Settings;
 use ferroflow_db::dag_run::DagRun;
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::task_instance::{self, TaskInstance};
-use ferroflow_db::{Error as DbError, Tx, situation, trigger};
+use ferroflow_db::{Error as DbError, Tx, hitl_detail, situation, trigger};
 use ferroflow_model::admission::{Candidate, DagLimits, InstanceKey};
 use ferroflow_model::dag::Dag;
-use ferroflow_model::state::{RunType, TaskState};
+use ferroflow_model::state::{RunState, RunType, TaskState};
 use ferroflow_model::why::{self, Holder, InstanceSituation, Parked, Place, RunSituation, Slots};
 use ferroflow_telemetry::clock::signed;
 
@@ -50,7 +50,14 @@ pub(super) async fn answers(
     situation.unfinished = all.iter().filter(|instance| is_unfinished(instance)).count();
     let mut chosen: Vec<&SeenInstance> = match task_id {
         Some(task_id) => all.iter().filter(|instance| instance.key.task_id == task_id).collect(),
-        None => all.iter().filter(|instance| is_unfinished(instance)).collect(),
+        // Why a run has failed, those that have failed say, too.
+        None => {
+            let has_failed = |instance: &SeenInstance| {
+                let is_bad = matches!(instance.state, Some(TaskState::Failed | TaskState::UpstreamFailed));
+                row.state == RunState::Failed && is_bad
+            };
+            all.iter().filter(|instance| is_unfinished(instance) || has_failed(instance)).collect()
+        }
     };
     let left_out = chosen.len().saturating_sub(MOST_INSTANCES);
     chosen.truncate(MOST_INSTANCES);
@@ -62,11 +69,13 @@ pub(super) async fn answers(
     let mut parts = Vec::new();
     for seen in chosen {
         let Some(instance) = rows.get(&seen.id) else { continue };
+        find_unreadable(tx, instance).await?;
         let situation = InstanceSituation {
             run: situation,
             dag,
             state: instance.state,
             waiting: run.explain(seen.reference, view.now),
+            is_mapped: dag[seen.reference.task].is_mapped(),
             upstream: upstream(dag, seen, &all),
             candidate: candidate(dag, row, instance),
             slots: &slots,
@@ -127,7 +136,13 @@ fn upstream(dag: &Dag, of: &SeenInstance, all: &[SeenInstance]) -> Vec<Holder> {
         state: other.state.map_or_else(|| "none".to_owned(), |state| state.to_string()),
         since: other.end_date.or(other.start_date),
     };
-    lacks.map(holder).collect()
+    let missing = tasks.iter().filter(|task| !all.iter().any(|other| other.reference.task == **task));
+    let missing = missing.map(|task| Holder {
+        what: format!("task '{}'", dag[*task].task_id),
+        state: "without a task instance in this run".to_owned(),
+        since: None,
+    });
+    lacks.map(holder).chain(missing).collect()
 }
 
 fn candidate(dag: &Dag, run: &DagRun, instance: &TaskInstance) -> Option<Candidate> {
@@ -144,6 +159,22 @@ fn candidate(dag: &Dag, run: &DagRun, instance: &TaskInstance) -> Option<Candida
         max_active_tis_per_dag: details.max_active_tis_per_dag,
         max_active_tis_per_dagrun: details.max_active_tis_per_dagrun,
     })
+}
+
+/// Reads what whoever runs it reads, or whoever lets it go on: a row that cannot be read is told of.
+async fn find_unreadable(tx: &mut Tx, instance: &TaskInstance) -> Result<(), DbError> {
+    match instance.state {
+        Some(TaskState::Queued | TaskState::Running) => {
+            let facts = task_instance::life::facts(tx, instance.id).await;
+            tx.unreadable().or_note(facts)?;
+        }
+        Some(TaskState::AwaitingInput) => {
+            let question = hitl_detail::find(tx, instance.id).await;
+            tx.unreadable().or_note(question)?;
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 async fn place(tx: &mut Tx, view: &View<'_>, instance: &TaskInstance) -> Result<Place, DbError> {

@@ -23,6 +23,7 @@ const MOST_COMPONENTS: i64 = 1000;
 
 /// What holds for every DAG.
 pub(super) struct Surroundings {
+    pub(super) now: Timestamp,
     pub(super) schedulers: Vec<Component>,
     pub(super) has_triggerer: bool,
     pub(super) slots: Slots,
@@ -48,6 +49,7 @@ impl Surroundings {
         let at_work: Vec<AtWork> = situation::holding(tx).await?.into_iter().map(at_work).collect();
         let slots = Slots { limits: Limits { pools: pools.collect(), ..Limits::default() }, at_work };
         Ok(Self {
+            now,
             executors: executors(settings, &schedulers, &slots.at_work),
             has_triggerer: triggerers.iter().any(|job| component(job, triggerer_patience, now).is_alive),
             schedulers,

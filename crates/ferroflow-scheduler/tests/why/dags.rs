@@ -29,8 +29,10 @@ async fn reasons_of_dags(server: Server) {
 
     let due = |seconds: i64| {
         move |row: &mut ferroflow_db::dag::Dag| {
+            let at = Some(NOW + seconds.seconds());
             (row.timetable_periodic, row.max_active_runs) = (true, Some(1));
-            row.next_dagrun_create_after = Some(NOW + seconds.seconds());
+            (row.next_dagrun_create_after, row.next_dagrun) = (at, at);
+            (row.next_dagrun_data_interval_start, row.next_dagrun_data_interval_end) = (at, at);
         }
     };
     place.dag("later", &sketch, due(60)).await;
@@ -42,6 +44,14 @@ async fn reasons_of_dags(server: Server) {
     assert_eq!(place.reasons(&["due"]).await, [full, "  run 'long' running 1800 s ago"]);
     let parts = place.ask(&["due"]).await.unwrap().parts;
     assert_eq!(parts.iter().map(|part| part.state.as_str()).collect::<Vec<_>>(), ["running"]);
+    place
+        .dag("incomplete", &sketch, |row| {
+            due(-60)(row);
+            row.next_dagrun_data_interval_end = None;
+        })
+        .await;
+    let lacks = "no_schedule: the row of the DAG has no data interval for its next run; parse the DAG again";
+    assert_eq!(place.reasons(&["incomplete"]).await, [lacks]);
     place.dag("over", &sketch, |row| row.timetable_periodic = true).await;
     let over = "no_schedule: its schedule has no further run";
     assert_eq!(place.reasons(&["over"]).await, [over]);
@@ -99,6 +109,7 @@ async fn assets_that_are_waited_for(server: Server) {
     let queued = "INSERT INTO asset_dag_run_queue (asset_id, target_dag_id, created_at) \
                   VALUES (1, 'waits', '2027-01-15 07:59:00')";
     testing::change(&place.db, queued).await.unwrap();
+    who_waits_by_a_row_that_cannot_be_read(&place, server).await;
     let one = "assets: 1 of 2 assets have changed; it waits for asset \"two\" at \"two\"";
     let reasons = place.reasons(&["waits"]).await;
     assert_eq!(reasons[0], one);
@@ -116,4 +127,22 @@ async fn assets_that_are_waited_for(server: Server) {
     let any = "one of (asset \"one\" at \"one\", asset \"two\" at \"two\")";
     let none = format!("assets: 0 of 2 assets have changed; it waits for {any}");
     assert_eq!(place.reasons(&["asks"]).await, [none]);
+}
+
+/// A change of the asset passes over a DAG whose row cannot be read.
+async fn who_waits_by_a_row_that_cannot_be_read(place: &Place, server: Server) {
+    let at = "'2027-01-15 07:00:00'";
+    for statement in [
+        "INSERT INTO asset_active (name, uri) VALUES ('one', 'one')".to_owned(),
+        format!(
+            "INSERT INTO dag_schedule_asset_reference (asset_id, dag_id, created_at, updated_at, allow_producer_teams) \
+             VALUES (1, 'waits', {at}, {at}, '7')"
+        ),
+    ] {
+        testing::change(&place.db, &statement).await.unwrap();
+    }
+    let reasons = place.reasons(&["waits"]).await;
+    let bad = "unreadable_row: asset_reference/listeners: column allow_producer_teams of the row with dag_id";
+    assert!(reasons.iter().any(|reason| reason.starts_with(bad)), "on {server:?}: {reasons:?}");
+    testing::change(&place.db, "DELETE FROM dag_schedule_asset_reference").await.unwrap();
 }

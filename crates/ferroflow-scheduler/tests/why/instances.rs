@@ -12,7 +12,48 @@ use crate::on_every_database;
 use crate::place::{NOW, Place};
 use crate::sketch::Sketch;
 
-on_every_database!(what_is_waited_for, limits_and_who_holds_them, parallelism, at_work_and_parked);
+on_every_database!(
+    what_is_waited_for,
+    limits_and_who_holds_them,
+    parallelism,
+    at_work_and_parked,
+    what_has_failed_in_a_run_that_has,
+);
+
+/// A run that has failed tells of what is unfinished, of what has failed, and of what is not there.
+async fn what_has_failed_in_a_run_that_has(server: Server) {
+    let sketch = Sketch::of("gone; waits < gone; list; each < list; sum < each").mapped_over("each", "list");
+    let place = with_run(server, &sketch).await;
+    testing::change(&place.db, "UPDATE dag_run SET state = 'failed'").await.unwrap();
+    let of = |task: &'static str| ("dag", "run", task);
+    place.instance(of("waits"), |_| {}).await;
+    place.instance(of("list"), |row| row.state = Some(TaskState::Success)).await;
+    for task in ["each", "sum"] {
+        place.instance(of(task), |row| row.state = Some(TaskState::UpstreamFailed)).await;
+    }
+    let answer = place.ask(&["dag", "run"]).await.unwrap();
+    assert_eq!(answer.reasons[0].text, "it has ended: failed; 1 of its task instances is not finished");
+    let mut told: Vec<String> = answer
+        .parts
+        .iter()
+        .flat_map(|part| &part.reasons)
+        .map(|reason| {
+            let holders: Vec<_> =
+                reason.holders.iter().map(|held| format!("{} {}", held.what, held.state)).collect();
+            format!("{} [{}]", reason.text, holders.join(", "))
+        })
+        .collect();
+    told.sort();
+    let expected = [
+        "it is finished: upstream_failed ['dag.each' of run 'run' upstream_failed]",
+        "it is finished: upstream_failed: all before it have succeeded, and how many instances it is to have is not \
+         known, or too many []",
+        "its run 'run' is failed []",
+        "the trigger rule all_success is not met: 0 of 1 upstream are finished [task 'gone' without a task instance in \
+         this run]",
+    ];
+    assert_eq!(told, expected);
+}
 
 fn scheduled(row: &mut TaskInstance) {
     (row.state, row.scheduled_dttm) = (Some(TaskState::Scheduled), Some(NOW - 90.seconds()));
