@@ -106,7 +106,7 @@ impl Row {
             cause = error.source();
         }
         let is_secret = ["connection/", "variable/"].iter().any(|table| self.operation.starts_with(table));
-        let value = match self.text_of(column) {
+        let value = match self.shown(column) {
             None => "NULL".to_owned(),
             Some(_) if is_secret => "***".to_owned(),
             Some(text) => format!("{:?}", shortened(&text)),
@@ -123,11 +123,19 @@ impl Row {
     /// The columns that name the row, as far as it has any, with what they hold.
     fn key(&self) -> String {
         let named = KEYS.iter().filter(|name| self.position(name).is_some());
-        let named = named.map(|name| match self.text_of(name) {
+        let named = named.map(|name| match self.shown(name) {
             Some(value) => format!("{name} {:?}", shortened(&value)),
             None => format!("{name} NULL"),
         });
         named.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What a column holds, for people. Of MariaDB some texts are bytes.
+    fn shown(&self, name: &str) -> Option<String> {
+        match &self.values {
+            Values::MySql(row) => row.try_get(name).unwrap_or_else(|_| self.text_of(name)),
+            _ => self.text_of(name),
+        }
     }
 }
 

@@ -75,9 +75,12 @@ async fn rows_that_cannot_be_read(server: Server) {
     let spoils = [
         (
             "UPDATE task_instance SET state = 'shutdown'",
-            ["task_instance/", "task_id", "column state", "shutdown"],
+            ["task_instance/", "task_id \"a\"", "column state", "shutdown"],
         ),
-        ("UPDATE dag_run SET run_type = 'dataset'", ["dag_run/", "run_id", "column run_type", "dataset"]),
+        (
+            "UPDATE dag_run SET run_type = 'dataset'",
+            ["dag_run/", "run_id \"run\"", "column run_type", "dataset"],
+        ),
     ];
     for (spoil, words) in spoils {
         testing::change(&place.db, spoil).await.unwrap();
