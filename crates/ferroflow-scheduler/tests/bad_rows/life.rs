@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ferroflow_db::Json;
 use ferroflow_db::xcom::XComAddress;
+use ferroflow_execution::message::AssetOf;
 use ferroflow_execution::task_instance::model::{
     AssetProfile, Deferral, EnterRunning, Reschedule, Retry, StateUpdate, Success,
 };
@@ -106,7 +107,7 @@ impl Life {
     async fn play(&self, process: &Process) -> Vec<Happening> {
         let (ti, service) = (&process.ti, &self.cx.service);
         let is_named = |name| self.tasks == Tasks::AsNamed && ti.task_id == name;
-        if is_named("left") {
+        if is_named("left") || is_named("asks") {
             return Vec::new();
         }
         if process.stage == Stage::Unwanted {
@@ -124,12 +125,16 @@ impl Life {
         if is_named("hung") {
             return Vec::new();
         }
-        let pushed = push(service, ti).await;
         let update = self.update(ti);
-        if let (Ok(()), Ok(_)) = (pushed, service.set_state(ti.id, &update).await) {
+        let asked = match ask(service, ti).await {
+            Ok(()) => service.set_state(ti.id, &update).await.map(drop),
+            refused => refused,
+        };
+        let Err(refusal) = asked else {
             return vec![Happening::StateSet(update.state()), Happening::Ended];
-        }
-        drop(service.ended_without_a_word(ti.id, ti.try_number, "it could not tell").await);
+        };
+        let reason = format!("it could not tell: {refusal}");
+        drop(service.ended_without_a_word(ti.id, ti.try_number, &reason).await);
         vec![Happening::Ended]
     }
 
@@ -179,11 +184,12 @@ impl Life {
     }
 }
 
-/// What a task leaves for those behind it.
-async fn push(service: &Service, ti: &WorkloadInstance) -> Result<(), ferroflow_execution::Refusal> {
+/// What a task reads, and leaves for those behind it.
+async fn ask(service: &Service, ti: &WorkloadInstance) -> Result<(), ferroflow_execution::Refusal> {
     let (key, value, mapped_length) = match ti.task_id.as_str() {
         "push" => ("return_value", json!([1, 2]), Some(2)),
         "each" => ("return_value", json!(1), None),
+        "writes" => return service.asset_state(&AssetOf::Name("x".to_owned()), "seen").await.map(drop),
         "branch" => ("skipmixin_key", json!({"followed": ["one"]}), None),
         _ => return Ok(()),
     };

@@ -10,6 +10,7 @@
 
 mod capture;
 mod cases;
+mod judge;
 mod life;
 #[expect(dead_code, reason = "another test does more with it")]
 #[path = "../runs/place.rs"]

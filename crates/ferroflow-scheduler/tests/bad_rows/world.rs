@@ -15,8 +15,9 @@ use crate::place::{Place, Plan, at, cron, daily, on_asset};
 use crate::sketch::Sketch;
 
 /// The DAGs, and their tasks. What a name says is in `life.rs`.
-const DAGS: [(&str, &str); 17] = [
+const DAGS: [(&str, &str); 18] = [
     ("abandoned", "left; after < left"),
+    ("asking", "asks; after < asks"),
     ("backfilled", "a"),
     ("branching", "branch; one < branch; other < branch; left < one"),
     ("by_alias", "a"),
@@ -36,12 +37,15 @@ const DAGS: [(&str, &str); 17] = [
 ];
 
 /// The DAGs that get a run from somebody.
-const TRIGGERED: [&str; 8] =
-    ["abandoned", "branching", "deferring", "expanding", "hung", "late", "producer", "retried"];
+const TRIGGERED: [&str; 9] =
+    ["abandoned", "asking", "branching", "deferring", "expanding", "hung", "late", "producer", "retried"];
 
 /// The DAG with a backfill whose maker is gone, and how many runs it gets: one of its schedule, and those of the backfill.
 pub(crate) const HALF_MADE: &str = "half_made";
 pub(crate) const RUNS_OF_HALF_MADE: usize = 3;
+
+/// The deadline that each run of the daily DAG has: it is far.
+const ALERT: &str = "0191e8a0-0000-7000-8000-000000000005";
 
 /// When the first scheduler starts, and when the second one does, long after the first was killed.
 const FIRST: &str = "2024-01-04T00:00:10";
@@ -90,7 +94,9 @@ fn plan(dag_id: &str, words: &str) -> Plan {
     // The past that is made up for is before that of the others.
     let is_past = dag_id == HALF_MADE;
     let start = at(if is_past { "2023-01-01" } else { "2024-01-02" }).as_second();
+    let deadlines = if dag_id == "daily" { vec![ALERT] } else { Vec::new() };
     let mut sketch = Sketch::of(words)
+        .setting("deadline", json!(deadlines))
         .setting("timetable", timetable)
         .setting("start_date", json!(start))
         .setting("catchup", json!(!is_past));
@@ -134,6 +140,7 @@ async fn prepare(place: &Place, now: Timestamp) {
     let x = place.asset("x", &["consumer"], now).await;
     let aliased = place.asset("aliased", &[], now).await;
     let time = "'2024-01-01 00:00:00'";
+    let key = if place.db.dialect() == ferroflow_db::Dialect::MariaDb { "`key`" } else { "\"key\"" };
     let group = if place.db.dialect() == ferroflow_db::Dialect::MariaDb { "`group`" } else { "\"group\"" };
     for statement in [
         format!("INSERT INTO asset_alias (id, name, {group}) VALUES (1, 'alias', 'asset')"),
@@ -158,6 +165,10 @@ async fn prepare(place: &Place, now: Timestamp) {
         ),
         a_backfill(1, "backfilled", time),
         a_backfill(2, "overlapping", time),
+        alert(place, time),
+        format!(
+            "INSERT INTO asset_state_store (asset_id, {key}, value, updated_at) VALUES ({x}, 'seen', '1', {time})"
+        ),
     ] {
         place.database.execute(statement).await;
     }
@@ -254,9 +265,43 @@ async fn leftovers(place: &Place, asset: i64) -> Vec<String> {
             "INSERT INTO asset_dag_run_queue (asset_id, target_dag_id, created_at) VALUES ({asset}, 'by_alias', {end})"
         ),
     ];
+    left.extend(asked(place, time));
     left.extend(watched(place, asset, time));
     left.extend(half_made(time));
     left
+}
+
+/// A deadline of a DAG.
+fn alert(place: &Place, time: &str) -> String {
+    let interval =
+        if place.db.dialect() == ferroflow_db::Dialect::MariaDb { "`interval`" } else { "\"interval\"" };
+    let callback = "{\"__classname__\": \"airflow.sdk.definitions.callback.AsyncCallback\", \"__version__\": 0, \
+                    \"__data__\": {\"path\": \"a.b\", \"kwargs\": {}}}";
+    let (id, reference) = (uuid(place, 5), "{\"reference_type\": \"DagRunLogicalDateDeadline\"}");
+    format!(
+        "INSERT INTO deadline_alert (id, created_at, serialized_dag_id, name, reference, {interval}, callback_def) \
+         SELECT '{id}', {time}, id, 'in_time', '{reference}', '8640000', '{callback}' FROM serialized_dag WHERE dag_id = \
+         'daily'"
+    )
+}
+
+/// A person who was asked and has not answered in time, and one who wants a connection to be tried.
+fn asked(place: &Place, time: &str) -> [String; 3] {
+    [
+        "UPDATE task_instance SET state = 'awaiting_input', trigger_timeout = '2024-01-04 00:02:00', next_method = \
+         'go_on' WHERE dag_id = 'asking' AND task_id = 'asks' AND state = 'queued'"
+            .to_owned(),
+        format!(
+            "INSERT INTO hitl_detail (ti_id, options, subject, defaults, multiple, params, created_at, params_input) \
+             SELECT id, '[\"yes\", \"no\"]', 'Shall it go on', '[\"yes\"]', false, '{{}}', {time}, '{{}}' FROM task_instance \
+             WHERE dag_id = 'asking' AND task_id = 'asks'"
+        ),
+        format!(
+            "INSERT INTO connection_test_request (id, token, connection_id, state, created_at, updated_at, conn_type) \
+             VALUES ('{}', 'token', 'tried', 'pending', {time}, {time}, 'http')",
+            uuid(place, 6)
+        ),
+    ]
 }
 
 /// An asset with a trigger that watches it, and events that came by its alias.
