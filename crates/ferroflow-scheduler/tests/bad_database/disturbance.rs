@@ -72,7 +72,8 @@ impl Disturbance {
     ) -> Result<T, E> {
         let Some(disk) = &self.disk else { return work.await };
         let act = self.next(kind);
-        if self.state().planned.remove(&act) {
+        let is_planned = self.state().planned.remove(&act);
+        if is_planned {
             disk.spoil().await;
             self.state().is_on = true;
         }
@@ -81,6 +82,9 @@ impl Disturbance {
             self.notice();
         }
         self.mend();
+        if is_planned && !disk.trouble.keeps_connections() {
+            disk.wait_until_unopened().await;
+        }
         let mut state = self.state();
         if std::mem::take(&mut state.is_refused) {
             state.refused.push(act);
@@ -177,6 +181,26 @@ impl Disk {
         let log = beside(&self.file, "-wal");
         for _ in 0..1000 {
             if !log.exists() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        panic!("a connection stays open");
+    }
+}
+
+impl Disk {
+    /// What SQLite has found out of a file holds for all of a process that opens it while somebody has it open, also that
+    /// it cannot be written.
+    async fn wait_until_unopened(&self) {
+        let is_open = || {
+            let open = std::fs::read_dir("/proc/self/fd").unwrap();
+            open.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok()).any(|path| {
+                path.as_os_str().as_encoded_bytes().starts_with(self.file.as_os_str().as_encoded_bytes())
+            })
+        };
+        for _ in 0..1000 {
+            if !is_open() {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(2)).await;

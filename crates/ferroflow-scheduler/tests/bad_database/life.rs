@@ -44,12 +44,27 @@ const FACTS: [&str; 10] = [
     "SELECT concat('rendered ', task_id) AS answer FROM rendered_task_instance_fields WHERE run_id = '{run}'",
 ];
 
+/// The same of the runs that schedulers make, by the ids that runs had before: one for its time, one for the asset.
+const MADE: &str = "SELECT concat('made ', dag_id, ' ', run_type, ' ', state) AS answer FROM dag_run \
+                    WHERE dag_id IN ('due', 'consumer') AND id > {last}";
+const FACTS_OF_MADE: [&str; 4] = [
+    MADE,
+    "SELECT concat('instance of ', ti.dag_id, ' ', task_id, ' ', COALESCE(ti.state, 'none'), ' ', try_number) AS answer \
+     FROM task_instance AS ti JOIN dag_run ON dag_run.dag_id = ti.dag_id AND dag_run.run_id = ti.run_id \
+     WHERE ti.dag_id IN ('due', 'consumer') AND dag_run.id > {last}",
+    "SELECT concat('consumed by ', dag_id) AS answer FROM dagrun_asset_event \
+     JOIN dag_run ON dag_run.id = dagrun_asset_event.dag_run_id WHERE dag_run.id > {last}",
+    "SELECT concat('next run of ', dag_id) AS answer FROM dag WHERE next_dagrun_create_after > '2025-01-01 00:00:00'",
+];
+
 impl Place {
     /// Lives through a run. Whatever the database does, it comes to its end.
     pub(crate) async fn live(&self, run_id: &str, job_id: i64, now: &mut Timestamp) -> Result<Left, String> {
         clock::pretend(Some(*now));
         let callbacks = self.count("callback").await;
+        let last = self.last_run().await;
         self.make_run(run_id, *now).await;
+        self.make_due(*now).await;
         let desk = SharedDesk::default();
         let host = Host { name: "host".to_owned(), user: "somebody".to_owned() };
         let mut scheduler = Scheduler::new(self.parts(job_id, &desk), *now);
@@ -63,15 +78,15 @@ impl Place {
             self.cycle(&mut scheduler, *now, &mut troubles).await;
             Box::pin(worker.work(self)).await;
             self.fire(&desk, *now).await;
-            if self.has_ended(run_id).await && scheduler.is_idle() {
-                let mut left = self.left_of(run_id).await;
+            if self.has_ended(run_id, last).await && scheduler.is_idle() {
+                let mut left = self.left_of(run_id, last).await;
                 left.push(format!("{} callbacks", self.count("callback").await - callbacks));
                 left.extend(locked(&desk).begun.iter().map(|process| format!("process {process}")));
                 left.sort();
                 return Ok(left);
             }
         }
-        Err(format!("no end of {run_id} is in sight: {:#?}\n{troubles:#?}", self.left_of(run_id).await))
+        Err(format!("no end of {run_id} is in sight: {:#?}\n{troubles:#?}", self.left_of(run_id, last).await))
     }
 
     async fn cycle(
@@ -129,17 +144,30 @@ impl Place {
         fired.await.unwrap();
     }
 
-    async fn has_ended(&self, run_id: &str) -> bool {
+    async fn has_ended(&self, run_id: &str, last: i64) -> bool {
         let states = texts(&self.direct, &FACTS[0].replace("{run}", run_id)).await.unwrap();
-        states == ["run failed"] || states == ["run success"]
+        if states != ["run failed"] && states != ["run success"] {
+            return false;
+        }
+        let made = texts(&self.direct, &MADE.replace("{last}", &last.to_string())).await.unwrap();
+        made.len() >= 2 && made.iter().all(|run| run.ends_with(" success"))
     }
 
-    async fn left_of(&self, run_id: &str) -> Left {
+    async fn left_of(&self, run_id: &str, last: i64) -> Left {
         let mut left = Vec::new();
         for question in FACTS {
             left.extend(texts(&self.direct, &question.replace("{run}", run_id)).await.unwrap());
         }
+        for question in FACTS_OF_MADE {
+            left.extend(texts(&self.direct, &question.replace("{last}", &last.to_string())).await.unwrap());
+        }
         left
+    }
+
+    /// The id of the newest run.
+    async fn last_run(&self) -> i64 {
+        let question = "SELECT concat(COALESCE(MAX(id), 0), '') AS answer FROM dag_run";
+        texts(&self.direct, question).await.unwrap()[0].parse().unwrap()
     }
 
     async fn count(&self, table: &str) -> i64 {

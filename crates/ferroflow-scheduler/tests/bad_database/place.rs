@@ -6,6 +6,7 @@ use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::serialized_dag::{self, NewSerializedDag};
+use ferroflow_db::testing::change;
 use ferroflow_db::{Db, Json, ScopedFutureExt as _, asset, asset_active, asset_reference, dag, dag_bundle};
 use ferroflow_execution::{MaskRules, Masker, Rules, Service};
 use ferroflow_model::asset::Asset;
@@ -27,6 +28,9 @@ use crate::sketch::Sketch;
 pub(crate) const DAG: &str = "life";
 /// A DAG of which a task makes a run. It is paused.
 pub(crate) const OTHER_DAG: &str = "other";
+/// A DAG whose next run is due when a life begins, and one that waits for the asset.
+pub(crate) const DUE_DAG: &str = "due";
+pub(crate) const CONSUMER: &str = "consumer";
 pub(crate) const ASSET: &str = "asset";
 pub(crate) const START: Timestamp = Timestamp::constant(1_704_067_230, 0);
 
@@ -65,6 +69,21 @@ fn sketch() -> Sketch {
     sketch
 }
 
+/// Of its schedule no other run comes within a life.
+fn due_sketch() -> Sketch {
+    let fields = json!({"expression": "0 0 1 1 *", "timezone": "UTC"});
+    let yearly = json!({"__type": "airflow.timetables.interval.CronDataIntervalTimetable", "__var": fields});
+    let sketch = Sketch::of("tick").setting("timetable", yearly).setting("catchup", json!(true));
+    sketch.setting("start_date", json!((START - SignedDuration::from_hours(24)).as_second()))
+}
+
+fn consumer_sketch() -> Sketch {
+    let asset = json!({"__type": "asset", "name": ASSET, "uri": ASSET, "group": "asset", "extra": {}});
+    let fields = json!({"asset_condition": asset});
+    let on_asset = json!({"__type": "airflow.timetables.simple.AssetTriggeredTimetable", "__var": fields});
+    Sketch::of("consume").setting("timetable", on_asset)
+}
+
 impl Place {
     pub(crate) async fn new(database: TestDb, direct: Db, db: Db) -> Self {
         let environment = Environment::empty("/nowhere")
@@ -73,8 +92,14 @@ impl Place {
         let settings = Settings::load(&Configuration::load(&environment).unwrap()).unwrap();
         let text = sketch().document(DAG).to_string();
         let dag = Dag::decode(&text).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
-        let version = store(&direct, DAG, text, false).await;
-        store(&direct, OTHER_DAG, Sketch::of("a").document(OTHER_DAG).to_string(), true).await;
+        let version = store(&direct, a_dag(DAG), text).await;
+        let paused = dag::Dag { is_paused: true, ..a_dag(OTHER_DAG) };
+        store(&direct, paused, Sketch::of("a").document(OTHER_DAG).to_string()).await;
+        let due = dag::Dag { timetable_periodic: true, max_active_runs: Some(16), ..a_dag(DUE_DAG) };
+        store(&direct, due, due_sketch().document(DUE_DAG).to_string()).await;
+        let asset_expression = Some(Json::from(json!({"any": []})));
+        let consumer = dag::Dag { asset_expression, max_active_runs: Some(16), ..a_dag(CONSUMER) };
+        store(&direct, consumer, consumer_sketch().document(CONSUMER).to_string()).await;
         store_asset(&direct).await;
         let (environment, settings) = (Arc::new(environment), Arc::new(settings));
         Self {
@@ -123,6 +148,16 @@ impl Place {
         made.await.unwrap().unwrap();
     }
 
+    /// A run of the other DAG is due.
+    pub(crate) async fn make_due(&self, now: Timestamp) {
+        let time = now.strftime("'%Y-%m-%d %H:%M:%S'");
+        let statement = format!(
+            "UPDATE dag SET next_dagrun = {time}, next_dagrun_data_interval_start = {time}, \
+             next_dagrun_data_interval_end = {time}, next_dagrun_create_after = {time} WHERE dag_id = '{DUE_DAG}'"
+        );
+        change(&self.direct, &statement).await.unwrap();
+    }
+
     pub(crate) fn service(&self) -> Service {
         Service {
             db: self.db.clone(),
@@ -160,12 +195,13 @@ impl Place {
     }
 }
 
-async fn store(db: &Db, dag_id: &str, document: String, is_paused: bool) -> DagVersionRef {
+async fn store(db: &Db, row: dag::Dag, document: String) -> DagVersionRef {
+    let (row, dag_id) = (&row, row.dag_id.as_str());
     let data = &Json::from_text(document).unwrap();
     let stored = db.transact(|tx| {
         async move {
             dag_bundle::insert_if_missing(tx, "dags-folder").await?;
-            dag::insert(tx, &dag::Dag { is_paused, ..a_dag(dag_id) }).await?;
+            dag::insert(tx, row).await?;
             let version = NewDagVersion {
                 dag_id: dag_id.to_owned(),
                 bundle_name: Some("dags-folder".to_owned()),
@@ -203,6 +239,8 @@ async fn store_asset(db: &Db) {
             let reference =
                 Reference::Outlet { dag_id: DAG.to_owned(), task_id: "push".to_owned(), asset_id };
             asset_reference::insert(tx, &reference, &Access::ANYBODY, START).await?;
+            let waits = Reference::Schedule { dag_id: CONSUMER.to_owned(), asset_id };
+            asset_reference::insert(tx, &waits, &Access::ANYBODY, START).await?;
             asset_active::insert_unless_claimed(tx, (ASSET, ASSET)).await.map(drop)
         }
         .scope_boxed()

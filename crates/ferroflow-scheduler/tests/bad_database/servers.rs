@@ -21,7 +21,7 @@ const OF_MARIADB: [&str; 11] =
 const DELAY: Fault = Fault::Delay(Duration::from_millis(50));
 
 /// How many things go wrong in one life.
-const AT_ONCE: usize = 12;
+const AT_ONCE: usize = 18;
 
 #[tokio::test]
 async fn whatever_postgres_does_at_any_statement_nothing_is_lost_doubled_or_invented() {

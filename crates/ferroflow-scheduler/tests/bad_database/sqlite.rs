@@ -21,7 +21,7 @@ const AT_ONCE: usize = 12;
 const LONGEST_LIFE: Duration = Duration::from_mins(1);
 
 /// The tables that a life writes to, each before those that it refers to.
-const WRITTEN: [&str; 12] = [
+const WRITTEN: [&str; 14] = [
     "log",
     "callback",
     "variable",
@@ -30,6 +30,8 @@ const WRITTEN: [&str; 12] = [
     "rendered_task_instance_fields",
     "task_reschedule",
     "task_instance_history",
+    "dagrun_asset_event",
+    "asset_dag_run_queue",
     "asset_event",
     "task_instance",
     "trigger",
