@@ -48,17 +48,16 @@ pub(super) async fn answers(
     let all: Vec<SeenInstance> = run.instances().collect();
     let is_unfinished = |instance: &SeenInstance| !instance.state.is_some_and(TaskState::is_finished);
     situation.unfinished = all.iter().filter(|instance| is_unfinished(instance)).count();
-    let mut chosen: Vec<&SeenInstance> = match task_id {
-        Some(task_id) => all.iter().filter(|instance| instance.key.task_id == task_id).collect(),
-        // Why a run has failed, those that have failed say, too.
-        None => {
-            let has_failed = |instance: &SeenInstance| {
-                let is_bad = matches!(instance.state, Some(TaskState::Failed | TaskState::UpstreamFailed));
-                row.state == RunState::Failed && is_bad
-            };
-            all.iter().filter(|instance| is_unfinished(instance) || has_failed(instance)).collect()
-        }
+    // Why a run has failed, those that have failed say, too.
+    let has_failed = |instance: &SeenInstance| {
+        let is_bad = matches!(instance.state, Some(TaskState::Failed | TaskState::UpstreamFailed));
+        row.state == RunState::Failed && is_bad
     };
+    let is_meant = |instance: &&SeenInstance| match task_id {
+        Some(task_id) => instance.key.task_id == task_id,
+        None => is_unfinished(instance) || has_failed(instance),
+    };
+    let mut chosen: Vec<&SeenInstance> = all.iter().filter(is_meant).collect();
     let left_out = chosen.len().saturating_sub(MOST_INSTANCES);
     chosen.truncate(MOST_INSTANCES);
     let dag = run.definition.dag();

@@ -232,7 +232,7 @@ async fn reasons(place: &Place, life: &Life, dag_ids: &[&String]) -> Vec<Told> {
             let answered = why(&db, &life.cx.settings, asked, life.now).await;
             db.close().await;
             told.extend(all_told(answered).into_iter().map(|told| Told {
-                dag_id: dag_id.to_string(),
+                dag_id: (*dag_id).clone(),
                 run_id: run_id.map(str::to_owned),
                 ..told
             }));
