@@ -49,15 +49,22 @@ pub async fn delete(tx: &mut Tx, dag_id: &str, warning_type: &str) -> Result<(),
     Ok(())
 }
 
-/// Removes the warnings about DAGs of a file, and about those that are named, if they are stale.
+/// Removes the warnings about DAGs of a file, and about those that are named, if they are stale. Which those are is asked
+/// apart: in one statement with the removal, MySQL and MariaDB would lock rows of DAGs, and wait for those of others.
 pub async fn delete_of_stale_dags_of_file(
     tx: &mut Tx,
     bundle: &str,
     file: &str,
     named: &[String],
-) -> Result<u64, Error> {
+) -> Result<(), Error> {
     let named: Bind = named.iter().map(String::as_str).collect();
-    tx.execute(sql!("dag_warning/delete_of_stale_of_file"), binds![true, bundle, file, named]).await
+    let rows = tx.fetch_all(sql!("dag_warning/stale_of_file"), binds![true, bundle, file, named]).await?;
+    let stale: Vec<String> = tx.readable(&rows, |row| row.get("dag_id"))?;
+    if stale.is_empty() {
+        return Ok(());
+    }
+    let stale: Vec<&str> = stale.iter().map(String::as_str).collect();
+    delete_of_dags(tx, &stale).await
 }
 
 /// The stale DAGs that there are warnings about.

@@ -1,4 +1,0 @@
-DELETE FROM dag_warning
-WHERE dag_id IN (
-    SELECT dag_id FROM dag WHERE is_stale = ? AND bundle_name = ? AND (relative_fileloc = ? OR dag_id IN ({few}))
-)
