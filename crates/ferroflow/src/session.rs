@@ -16,6 +16,7 @@ use ferroflow_python::interpreter::{Interpreter, Places};
 use ferroflow_python::{ForkServer, ForkServerOptions, Purpose};
 use ferroflow_telemetry::metrics::{self, Installed, MetricsSettings, OtelSettings};
 use ferroflow_telemetry::{LogForm, clock, start_logging};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -321,12 +322,57 @@ pub(crate) fn stop_and_hurry_on_signals(
     Ok(())
 }
 
+/// How long connections are waited for at the end of a component: a service manager has no more patience.
+const LAST_CONNECTIONS: Duration = Duration::from_secs(5);
+
+/// Closes the database at the end of a component. A connection that does not come back keeps nobody from ending.
+pub(crate) async fn close(db: &Db) {
+    if tokio::time::timeout(LAST_CONNECTIONS, db.close()).await.is_err() {
+        tracing::warn!("connections to the database are still in use; they are cut off");
+    }
+}
+
 /// Runs a command's asynchronous part that has much to do at a time.
 pub(crate) fn block_on_threads<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(work)
+    run_on(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?, work)
 }
 
 /// Runs a command's asynchronous part.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+    run_on(tokio::runtime::Builder::new_current_thread().enable_all().build()?, work)
+}
+
+/// How long threads are waited for that block when the work is done.
+const LAST_THREADS: Duration = Duration::from_secs(1);
+
+fn run_on<T>(runtime: Runtime, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let outcome = runtime.block_on(work);
+    // Dropping it would wait for threads without end: one may list files of a file system that does not answer.
+    runtime.shutdown_timeout(LAST_THREADS);
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_hangs_keeps_no_command_from_ending() {
+        for is_on_threads in [true, false] {
+            let (answers_one_day, hangs) = mpsc::channel::<()>();
+            let (ended, has_ended) = mpsc::channel();
+            std::thread::spawn(move || {
+                let work = async {
+                    drop(tokio::task::spawn_blocking(move || hangs.recv()));
+                    Ok(())
+                };
+                let outcome = if is_on_threads { block_on_threads(work) } else { block_on(work) };
+                ended.send(outcome.is_ok())
+            });
+            assert!(has_ended.recv_timeout(Duration::from_mins(1)).expect("it ends"));
+            assert!(answers_one_day.send(()).is_ok(), "the thread hangs still");
+        }
+    }
 }

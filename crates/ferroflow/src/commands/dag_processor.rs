@@ -10,7 +10,7 @@ use ferroflow_db::{Db, schema};
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::DaemonOptions;
-use crate::session::{Session, block_on_threads, stop_on_signals};
+use crate::session::{self, Session, block_on_threads, stop_on_signals};
 
 /// What is parsed, and how often.
 #[derive(Args)]
@@ -48,7 +48,7 @@ async fn serve(command: &DagProcessorCommand, session: &Session) -> Result<()> {
         num_runs: u32::try_from(command.num_runs).ok().filter(|runs| *runs > 0),
     };
     ferroflow_dagproc::run(Arc::new(cx), &options, &stop).await?;
-    db.close().await;
+    session::close(&db).await;
     metrics.flush();
     Ok(())
 }

@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::DaemonOptions;
 use crate::serve_logs;
-use crate::session::{Session, block_on_threads, stop_and_hurry_on_signals};
+use crate::session::{self, Session, block_on_threads, stop_and_hurry_on_signals};
 
 /// The only executor that there is here.
 pub(crate) const LOCAL: &str = "airflow.executors.local_executor.LocalExecutor";
@@ -88,7 +88,7 @@ async fn serve(command: &SchedulerCommand, session: &Session, loops: Loops) -> R
     };
     let (db, bridge) = started?;
     let outcome = work.run(session, &db, &bridge).await;
-    db.close().await;
+    session::close(&db).await;
     tokio::task::block_in_place(|| metrics.flush());
     outcome
 }

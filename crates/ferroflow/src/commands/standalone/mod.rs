@@ -29,7 +29,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::commands::scheduler::Work;
 use crate::output::Text;
-use crate::session::block_on_threads;
+use crate::session::{self, block_on_threads};
 use happenings::happenings;
 use look::Looker;
 use prepare::{Prepared, prepare};
@@ -71,7 +71,7 @@ async fn serve(prepared: &Prepared, screen: &mut Screen<'_>) -> Result<()> {
     let roles =
         tokio::spawn(run_roles(Arc::clone(&prepared.session), db.clone(), Arc::new(bridge), work.clone()));
     let outcome = watch(&db, looker, roles, &work, &prepared.log_file, screen).await;
-    db.close().await;
+    session::close(&db).await;
     tokio::task::block_in_place(|| metrics.flush());
     outcome
 }
