@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::dags::stored;
-use crate::session::{Session, block_on_threads, stop_on_signals};
+use crate::session::{self, Session, block_on_threads, stop_and_hurry_on_signals};
 
 pub(crate) use summary::summary;
 pub(crate) use terminal::{Terminal, callback_sink, tell, tell_waiting};
@@ -36,6 +36,9 @@ pub(crate) use when::{NOT_A_DATE, logical_date, read_date};
 /// What is known to the table `job` as; nobody takes it for a scheduler or a processor.
 const JOB_TYPE: &str = "DagTestJob";
 
+/// How long the database may take to note the end.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
 /// All that it takes to run tasks here.
 pub(crate) struct Stage {
     pub(crate) db: Db,
@@ -43,6 +46,7 @@ pub(crate) struct Stage {
     pub(crate) driver: Driver,
     pub(crate) paths: LogPaths,
     pub(crate) stop: CancellationToken,
+    hurry: CancellationToken,
     job_id: i64,
     heart: (CancellationToken, JoinHandle<()>),
 }
@@ -54,15 +58,16 @@ pub(crate) fn on_stage<T>(
     work: impl AsyncFnOnce(&Stage) -> Result<T>,
 ) -> Result<T> {
     block_on_threads(async {
-        let stop = CancellationToken::new();
-        stop_on_signals(&stop)?;
+        let (stop, hurry) = (CancellationToken::new(), CancellationToken::new());
+        stop_and_hurry_on_signals(&stop, &hurry, || {})?;
         let stage = tokio::select! {
-            stage = Stage::open(session, variables, stop.clone()) => stage?,
+            stage = Stage::open(session, variables, (stop.clone(), hurry)) => stage?,
             () = stop.cancelled() => return Err(anyhow!("interrupted")),
         };
         let outcome = Box::pin(work(&stage)).await;
-        stage.close(outcome.is_ok()).await?;
-        outcome
+        let closed = stage.close(outcome.is_ok()).await;
+        let done = outcome?;
+        closed.map(|()| done)
     })
 }
 
@@ -70,7 +75,7 @@ impl Stage {
     async fn open(
         session: &Session,
         variables: Vec<(OsString, OsString)>,
-        stop: CancellationToken,
+        (stop, hurry): (CancellationToken, CancellationToken),
     ) -> Result<Self> {
         let db = stored::connect(session).await?;
         let cx = Context::start_with(session.parts(&db, session.host_of_rows()?)?, variables).await;
@@ -98,7 +103,7 @@ impl Stage {
         let ended = CancellationToken::new();
         let pause = session.settings.scheduler.scheduler_heartbeat_sec;
         let heart = (ended.clone(), tokio::spawn(beat(db.clone(), job_id, pause, ended)));
-        Ok(Self { db, cx, driver, paths, stop, job_id, heart })
+        Ok(Self { db, cx, driver, paths, stop, hurry, job_id, heart })
     }
 
     /// What runs tasks, with their logs on the terminal as well.
@@ -134,25 +139,37 @@ impl Stage {
         Ok(ActiveRun::load(&self.db, &self.driver, dag_id, run_id, clock::now()).await?)
     }
 
-    /// Runs what the run and its tasks have left for a DAG processor.
+    /// Runs what the run and its tasks have left for a DAG processor, until Ctrl-C; if that has stopped the run, until the
+    /// next one.
     pub(crate) async fn run_callbacks(&self, run: &ActiveRun) -> Result<()> {
         let bundle = &run.definition.bundle_name;
         let (key, sink) = ((run.row.dag_id.as_str(), run.row.run_id.as_str()), callback_sink());
-        run_callbacks_of_run(&self.cx, key, bundle, self.job_id, &sink).await?;
-        Ok(())
+        let interrupted = if self.stop.is_cancelled() { &self.hurry } else { &self.stop };
+        tokio::select! {
+            number = run_callbacks_of_run(&self.cx, key, bundle, self.job_id, &sink) => {
+                number.context("the callbacks of the run")?;
+                Ok(())
+            }
+            () = interrupted.cancelled() => Err(anyhow!("interrupted: callbacks of the run are left to a DAG processor")),
+        }
     }
 
     async fn close(self, is_good: bool) -> Result<()> {
-        let (job_id, now) = (self.job_id, clock::now());
         let state = if is_good { JobState::Success } else { JobState::Failed };
         self.cx.close().await;
-        // A heartbeat after the end would bring the job back to life.
         let (ended, heart) = self.heart;
         ended.cancel();
-        heart.await?;
-        self.db.transact(|tx| async move { job::finish(tx, job_id, state, now).await }.scope_boxed()).await?;
-        self.db.close().await;
-        Ok(())
+        let (db, job_id, now) = (&self.db, self.job_id, clock::now());
+        let finish = async {
+            // A heartbeat after the end would bring the job back to life.
+            heart.await?;
+            db.transact(|tx| async move { job::finish(tx, job_id, state, now).await }.scope_boxed()).await?;
+            anyhow::Ok(())
+        };
+        // Without a heartbeat, the row tells the same.
+        let finished = tokio::time::timeout(LAST_WORDS, finish).await;
+        session::close(db).await;
+        finished.unwrap_or(Ok(()))
     }
 }
 
