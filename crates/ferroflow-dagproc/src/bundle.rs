@@ -9,7 +9,7 @@ use ferroflow_db::dag_bundle::DagBundle;
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag_bundle, import_error};
 use ferroflow_model::Json;
 use ferroflow_python::bundles::{BundleState, ConfiguredBundle};
-use ferroflow_telemetry::clock::signed;
+use ferroflow_telemetry::clock::{self, signed};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::OnceCell;
 
@@ -53,8 +53,8 @@ pub(crate) enum Occasion {
 pub(crate) enum Refreshed {
     /// It was not due, or is the same version as before.
     Unchanged(BundleState),
-    /// These files are in it.
-    Listed(BundleState, Listing),
+    /// These files are in it, as was looked from this time on.
+    Listed(BundleState, Listing, Timestamp),
 }
 
 impl Bundle {
@@ -123,12 +123,13 @@ impl Bundle {
             }
             refreshed = Some(version);
         }
+        let since = clock::now();
         let listing = self.list(found.path.clone(), now).await?;
         // Not before: what cannot be listed is due as it was.
         if let Some(version) = refreshed {
             self.note_refresh(cx, version.as_deref(), now).await;
         }
-        Ok(Refreshed::Listed(found, listing))
+        Ok(Refreshed::Listed(found, listing, since))
     }
 
     /// The files are where they are, whatever becomes of the note: without it the bundle is due again.

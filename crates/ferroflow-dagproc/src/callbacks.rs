@@ -11,14 +11,14 @@ use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::callback::{self, HeldCallback};
 use ferroflow_execution::Asker;
 use ferroflow_model::{Json, extended_json, standard_json};
-use ferroflow_python::{ParseOutcome, ParseRequest, Sink, parse};
+use ferroflow_python::{Cause, ParseOutcome, ParseRequest, Sink, parse};
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::Error;
 use crate::context::Context;
-use crate::held_callbacks::{give_back, remove};
+use crate::held_callbacks::{delete, give_back};
 use crate::waiting_callbacks::Version;
 
 /// A callback to run.
@@ -93,7 +93,7 @@ pub async fn run_callbacks_of_run(
     for held in held {
         match read(&held.data) {
             Ok(request) => run_or_drop(cx, &Callback { held, request }, sink).await?,
-            Err(_) => remove(cx, &held).await,
+            Err(_) => delete(cx, &held).await?,
         }
     }
     Ok(number)
@@ -105,7 +105,7 @@ async fn run_or_drop(cx: &Context, callback: &Callback, sink: &Arc<dyn Sink>) ->
         Ok(Some(folder)) => {
             let run = run_with(cx, callback, folder, sink).await;
             match &run {
-                Ok(()) => remove(cx, &callback.held).await,
+                Ok(()) => delete(cx, &callback.held).await?,
                 Err(_) => drop(give_back(cx, std::slice::from_ref(&callback.held)).await?),
             }
             return run;
@@ -114,8 +114,7 @@ async fn run_or_drop(cx: &Context, callback: &Callback, sink: &Arc<dyn Sink>) ->
         Err(error) => ferroflow_telemetry::chain(&error),
     };
     tracing::error!(file = callback.place(), "a callback is dropped: {reason}");
-    remove(cx, &callback.held).await;
-    Ok(())
+    delete(cx, &callback.held).await
 }
 
 /// Where the file of a callback is: in the version of the bundle that the run used. `None` if the bundle is not configured.
@@ -156,10 +155,21 @@ async fn run_with(
     let mut requests = cx.requests_of(&parse_request.file);
     request.sign(&mut requests.asker);
     let report = parse(&cx.python, &parse_request, &cx.parse_limits(), &requests, sink).await?;
-    if let ParseOutcome::Failed(failure) = report.outcome {
-        tracing::error!(file = callback.place(), "a callback was not run to its end: {failure}");
+    verdict(report.outcome, callback)
+}
+
+/// Whether a callback had a child. However that has ended, it is not run again.
+fn verdict(outcome: ParseOutcome, callback: &Callback) -> Result<(), Error> {
+    match outcome {
+        ParseOutcome::Failed(failure) if matches!(failure.cause, Cause::CannotBeKilled(_)) => {
+            Err(Error::StuckFile(failure))
+        }
+        ParseOutcome::Failed(failure) => {
+            tracing::error!(file = callback.place(), "a callback was not run to its end: {failure}");
+            Ok(())
+        }
+        ParseOutcome::Parsed(_) | ParseOutcome::CallbacksRun => Ok(()),
     }
-    Ok(())
 }
 
 pub(crate) fn read(data: &Json) -> Result<Request, String> {
@@ -182,6 +192,10 @@ pub(crate) fn callback_of(bundle: &str, version: &str) -> Callback {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use ferroflow_python::Failure;
+
     use super::*;
 
     #[test]
@@ -195,6 +209,18 @@ mod tests {
             assert_eq!((read.filepath.as_str(), read.bundle_name.as_str()), ("a.py", "dags"));
             assert_eq!(read.whole["type"], "DagCallbackRequest");
         }
+    }
+
+    #[test]
+    fn a_callback_of_a_file_that_a_process_is_stuck_with_was_not_run() {
+        let callback = callback_of("dags", "1");
+        let verdict = |cause| {
+            let failure = Failure { cause, tail: String::new() };
+            super::verdict(ParseOutcome::Failed(failure), &callback)
+        };
+        assert!(matches!(verdict(Cause::CannotBeKilled(4711)), Err(Error::StuckFile(_))));
+        assert!(verdict(Cause::TimedOut(Duration::from_secs(1))).is_ok());
+        assert!(verdict(Cause::ForkServerLost(3)).is_ok());
     }
 
     #[test]

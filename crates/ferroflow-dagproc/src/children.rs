@@ -44,7 +44,7 @@ impl Manager {
     }
 
     fn start_callback(&mut self, now: Timestamp) -> bool {
-        let Some((callback, folder)) = self.callbacks.next_for_a_child() else { return false };
+        let Some((callback, folder)) = self.callbacks.next_for_a_child(now) else { return false };
         (self.was_callback, self.children) = (true, self.children + 1);
         let (cx, label) = (Arc::clone(&self.cx), Label::Callback(callback.id()));
         self.spawn(label, async move {
@@ -54,10 +54,11 @@ impl Manager {
         true
     }
 
-    /// The child of a callback has ended. What is left to do may wait for its row, and takes no child.
-    pub(crate) fn callback_run(&mut self, callback: Callback, run: Result<(), Error>) {
+    /// The child of a callback has ended, or there was none. What is left to do may wait for its row, and takes no child.
+    pub(crate) fn callback_run(&mut self, callback: Callback, run: Result<(), Error>, now: Timestamp) {
         let Err(error) = run else {
             metrics::callback_only();
+            self.callbacks.had_a_child(&callback);
             return self.remove(callback.held);
         };
         tracing::error!(
@@ -65,10 +66,13 @@ impl Manager {
             "a callback was not run: {}",
             ferroflow_telemetry::chain(&error)
         );
-        let (cx, label) = (Arc::clone(&self.cx), Label::GiveBack(callback.id()));
-        self.spawn(label, async move {
-            Event::GivenBack(held_callbacks::give_back(&cx, &[callback.held]).await.map(drop))
-        });
+        let is_about_file = matches!(error, Error::StuckFile(_));
+        for callback in self.callbacks.had_no_child(callback, is_about_file, now) {
+            let (cx, label) = (Arc::clone(&self.cx), Label::GiveBack(callback.id()));
+            self.spawn(label, async move {
+                Event::GivenBack(held_callbacks::give_back(&cx, &[callback.held]).await.map(drop))
+            });
+        }
     }
 
     /// Removes a callback, however long that takes.

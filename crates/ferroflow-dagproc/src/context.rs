@@ -157,11 +157,13 @@ impl Context {
     }
 
     /// The same for a processor that stays, and has other things to do than to wait for a locked row: it comes back to
-    /// it. User code that it serves waits as long as it takes.
+    /// it. So does what answers user code, which waits as long as it takes all the same: nobody waits in the database, or
+    /// locked rows would use up the connections.
     #[must_use]
     pub fn of_a_processor(self) -> Self {
         self.timetables.blame_classes();
-        Self { db: self.db.with_lock_patience(LOCK_PATIENCE), ..self }
+        let db = self.db.with_lock_patience(LOCK_PATIENCE);
+        Self { service: Service { db: db.clone(), ..self.service }, db, ..self }
     }
 
     /// The bundles that are configured. Python is asked once.
@@ -329,6 +331,25 @@ async fn ask(
         }
     }
     Ok(answers)
+}
+
+/// A database, and a processor without Python.
+#[cfg(test)]
+pub(crate) async fn without_python() -> (ferroflow_testkit::TestDb, Context) {
+    use ferroflow_testkit::{Server, TestDb};
+
+    let database = TestDb::migrated(Server::Sqlite).await;
+    let environment = Environment::empty("/nowhere");
+    let configuration = ferroflow_config::Configuration::load(&environment).expect("there is no file");
+    let parts = Parts {
+        db: database.connect().await,
+        settings: Arc::new(Settings::load(&configuration).expect("nothing is set")),
+        environment,
+        fernet: Arc::new(Fernet::default()),
+        python: "/nowhere/python".into(),
+        host: Host { name: "host".to_owned(), user: "somebody".to_owned() },
+    };
+    (database, Context::at_first_use(parts, Vec::new()))
 }
 
 #[cfg(test)]

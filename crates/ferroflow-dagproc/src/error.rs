@@ -1,5 +1,6 @@
 //! What can go wrong with the processor itself. What goes wrong with a DAG file is a row in `import_error`.
 
+use ferroflow_python::Failure;
 use ferroflow_python::bundles::BundleError;
 
 use crate::files::ListingError;
@@ -14,6 +15,9 @@ pub enum Error {
     /// Python could not be had.
     #[error("Python")]
     Python(#[from] ferroflow_python::Error),
+    /// A process is stuck with the file, so that no other is given it.
+    #[error("{0}")]
+    StuckFile(Failure),
     /// A bundle's class.
     #[error(transparent)]
     Bundle(#[from] BundleError),

@@ -1,11 +1,13 @@
 //! What is gone: DAGs become stale, and import errors are removed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ferroflow_db::news::{self, News};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, asset_watcher, dag, import_error};
 use ferroflow_telemetry::chain;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::Error;
 use crate::context::Context;
@@ -18,14 +20,42 @@ const AT_ONCE: usize = 100;
 /// A DAG that is gone, and why.
 pub(crate) type GoneDag = (dag::FoundDag, &'static str);
 
+/// By so much the clocks of hosts may differ.
+const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_secs(3);
+
+/// The files of a bundle, and where it was.
+#[derive(Clone)]
+pub(crate) struct Listed {
+    pub(crate) root: PathBuf,
+    pub(crate) listing: Arc<Listing>,
+    /// When the listing began: it tells nothing of what was stored later.
+    pub(crate) since: Timestamp,
+}
+
+/// What is not forgotten yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    Nothing,
+    /// Rows are in the way.
+    Locked,
+    /// What was stored when the bundle was being listed, or shortly before: only another listing can tell.
+    New,
+}
+
 /// DAGs whose file is gone become stale, and errors of files that are gone are removed. A folder that cannot be read
-/// at the moment is not gone. Returns whether that is all: rows that are in the way are left for another time.
+/// at the moment is not gone. Rows that are in the way are left for another time.
 pub(crate) async fn forget(
     cx: &Context,
     bundle: &str,
-    root: &Path,
-    listing: &Listing,
-) -> Result<bool, Error> {
+    Listed { root, listing, since }: &Listed,
+    now: Timestamp,
+) -> Result<Left, Error> {
+    // What is newer than it can be has its time from a clock that was wrong.
+    let is_new = |time: Option<Timestamp>| {
+        time.is_some_and(|time| {
+            since.duration_since(time) <= CLOCKS_DIFFER && time.duration_since(now) <= CLOCKS_DIFFER
+        })
+    };
     let unreadable: Vec<&str> = listing.problems.iter().filter_map(unreadable).collect();
     let is_gone = |file: Option<&str>, is_known: &dyn Fn(&str) -> bool| {
         file.is_none_or(|file| {
@@ -48,20 +78,22 @@ pub(crate) async fn forget(
             .scope_boxed()
         })
         .await?;
-    let dags: Vec<GoneDag> = dags
-        .into_iter()
-        .filter(|dag| is_gone(dag.relative_fileloc.as_deref(), &is_observed))
-        .map(|dag| (dag, "its file is gone"))
-        .collect();
-    let errors: Vec<i64> =
-        errors.iter().filter(|(_, file)| is_gone(Some(file), &has_errors)).map(|(id, _)| *id).collect();
-    let are_marked = mark_stale(cx, &dags).await?;
-    if errors.is_empty() {
-        return Ok(are_marked);
+    let gone = dags.into_iter().filter(|dag| is_gone(dag.relative_fileloc.as_deref(), &is_observed));
+    let (new_dags, dags): (Vec<_>, Vec<_>) = gone.partition(|dag| is_new(dag.last_parsed_time));
+    let dags: Vec<GoneDag> = dags.into_iter().map(|dag| (dag, "its file is gone")).collect();
+    let gone = errors.into_iter().filter(|error| is_gone(Some(&error.filename), &has_errors));
+    let (new_errors, errors): (Vec<_>, Vec<_>) = gone.partition(|error| is_new(error.timestamp));
+    let errors: Vec<i64> = errors.iter().map(|error| error.id).collect();
+    let mut is_all = mark_stale(cx, &dags).await?;
+    if !errors.is_empty() {
+        let errors = errors.as_slice();
+        is_all &= cx.db.transact_in_parts(|tx| delete_errors(tx, errors).scope_boxed()).await?;
     }
-    let errors = errors.as_slice();
-    let are_deleted = cx.db.transact_in_parts(|tx| delete_errors(tx, errors).scope_boxed()).await?;
-    Ok(are_deleted && are_marked)
+    Ok(match (new_dags.is_empty() && new_errors.is_empty(), is_all) {
+        (false, _) => Left::New,
+        (true, false) => Left::Locked,
+        (true, true) => Left::Nothing,
+    })
 }
 
 async fn delete_errors(tx: &mut Tx, errors: &[i64]) -> Result<bool, DbError> {
@@ -161,5 +193,57 @@ fn unreadable(problem: &Problem) -> Option<&str> {
         | Problem::UnreadableFile { path, .. }
         | Problem::BadArchive { path, .. } => Some(path),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ferroflow_db::import_error::ImportError;
+    use ferroflow_db::testing::texts;
+    use ferroflow_testkit::rows::add_dag;
+
+    use super::*;
+    use crate::context::without_python;
+
+    const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
+    fn after(seconds: i64) -> Timestamp {
+        NOW + SignedDuration::from_secs(seconds)
+    }
+
+    /// A DAG and an import error of files that are not there.
+    async fn add(cx: &Context, name: &str, at: Timestamp) {
+        let (names, bundle) = (&[name.to_owned()], "dags-folder".to_owned());
+        let error =
+            &ImportError { bundle_name: bundle, filename: name.to_owned(), stacktrace: String::new() };
+        let add = cx.db.transact(|tx| {
+            async move {
+                add_dag(tx, name).await?;
+                dag::set_found(tx, names, at).await?;
+                import_error::insert(tx, error, at).await
+            }
+            .scope_boxed()
+        });
+        add.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_listing_tells_nothing_of_what_was_stored_later() {
+        let (_database, cx) = without_python().await;
+        for (name, at) in [("before", -4), ("just before", -3), ("later", 60), ("never", 3600)] {
+            add(&cx, name, after(at)).await;
+        }
+        let listed = |since| Listed { root: "/dags".into(), listing: Arc::default(), since };
+        let rest = async || {
+            let dags = "SELECT dag_id AS answer FROM dag WHERE NOT is_stale ORDER BY dag_id";
+            let errors = "SELECT filename AS answer FROM import_error ORDER BY filename";
+            [texts(&cx.db, dags).await.unwrap(), texts(&cx.db, errors).await.unwrap()]
+        };
+        let left = forget(&cx, "dags-folder", &listed(NOW), after(60)).await.unwrap();
+        assert_eq!(left, Left::New);
+        assert_eq!(rest().await, [["just before", "later"], ["just before", "later"]]);
+        let left = forget(&cx, "dags-folder", &listed(after(64)), after(64)).await.unwrap();
+        assert_eq!(left, Left::Nothing);
+        assert!(rest().await.concat().is_empty());
     }
 }

@@ -55,12 +55,17 @@ pub(crate) async fn remove(cx: &Context, held: &HeldCallback) {
     const LONGEST_PAUSE: Duration = Duration::from_mins(5);
     let mut pause = Duration::from_secs(5);
     loop {
-        let deleted = cx.db.transact(|tx| async move { callback::delete_held(tx, held).await }.scope_boxed());
-        let Err(error) = deleted.await else { return };
+        let Err(error) = delete(cx, held).await else { return };
         tracing::error!(id = %held.id, "a callback that was run cannot be removed: {}", chain(&error));
         tokio::time::sleep(pause).await;
         pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
     }
+}
+
+/// Removes a callback if the database lets it.
+pub(crate) async fn delete(cx: &Context, held: &HeldCallback) -> Result<(), Error> {
+    let deleted = cx.db.transact(|tx| async move { callback::delete_held(tx, held).await }.scope_boxed());
+    Ok(deleted.await.map(drop)?)
 }
 
 /// Gives callbacks back that were not run. Returns how many.
@@ -143,18 +148,14 @@ async fn release(tx: &mut Tx, all: &[HeldCallback]) -> Result<(usize, Vec<(Uuid,
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use ferroflow_config::{Configuration, Environment, Settings};
     use ferroflow_db::callback::Callback as Row;
-    use ferroflow_db::encoding::fernet::Fernet;
     use ferroflow_db::job::NewJob;
     use ferroflow_db::testing::texts;
     use ferroflow_model::Json;
-    use ferroflow_testkit::{Server, TestDb};
+    use ferroflow_testkit::TestDb;
 
     use super::*;
-    use crate::{Host, Parts};
+    use crate::context::without_python;
 
     const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
@@ -166,18 +167,8 @@ mod tests {
 
     impl Place {
         async fn new() -> Self {
-            let database = TestDb::migrated(Server::Sqlite).await;
-            let environment = Environment::empty("/nowhere");
-            let settings = Settings::load(&Configuration::load(&environment).unwrap()).unwrap();
-            let parts = Parts {
-                db: database.connect().await,
-                settings: Arc::new(settings),
-                environment,
-                fernet: Arc::new(Fernet::default()),
-                python: "/nowhere/python".into(),
-                host: Host { name: "host".to_owned(), user: "somebody".to_owned() },
-            };
-            Self { database, cx: Context::at_first_use(parts, Vec::new()) }
+            let (database, cx) = without_python().await;
+            Self { database, cx }
         }
 
         async fn add(&self, id: u128, bundle: &str, is_readable: bool) {
@@ -233,8 +224,9 @@ mod tests {
         };
         let begin =
             |at| place.cx.db.transact(move |tx| async move { job::insert(tx, job, at).await }.scope_boxed());
-        let living = begin(NOW).await.unwrap();
-        let ahead = begin(NOW + SignedDuration::from_hours(1)).await.unwrap();
+        // Its clock is ahead.
+        let living = begin(NOW + SignedDuration::from_hours(1)).await.unwrap();
+        let ahead = begin(NOW + SignedDuration::from_hours(73)).await.unwrap();
         let alive = format!("ferroflow:{living}:main");
         place.add(1, "ferroflow:99:main", true).await;
         place.add(2, "ferroflow:99:main", true).await;
@@ -272,5 +264,14 @@ mod tests {
         assert_eq!((taken.callbacks.len(), taken.unreadable.len()), (1, 1));
         remove(&place.cx, &taken.unreadable[0]).await;
         assert_eq!(place.bundles().await, ["ferroflow:7:main"]);
+    }
+
+    #[tokio::test]
+    async fn a_command_does_not_wait_for_a_row_that_cannot_be_removed() {
+        let place = Place::new().await;
+        place.add(1, "main", true).await;
+        let held = take(&place.cx, &["main".to_owned()], 10, 7).await.unwrap().callbacks.remove(0).held;
+        place.refuse(1).await;
+        assert!(delete(&place.cx, &held).await.is_err());
     }
 }

@@ -22,6 +22,7 @@ mod looks;
 mod manager;
 pub mod once;
 mod parse_file;
+mod rest;
 pub mod store;
 mod waiting_callbacks;
 

@@ -1,7 +1,6 @@
 //! Bundles are looked at: what is in them is parsed, and what is gone is forgotten.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ferroflow_python::bundles::BundleState;
@@ -12,7 +11,7 @@ use crate::Error;
 use crate::bundle::{Bundle, Occasion, Refreshed};
 use crate::file::DagFile;
 use crate::files::Listing;
-use crate::gone;
+use crate::gone::{self, Left, Listed};
 use crate::manager::{Event, Label, Manager};
 
 /// How soon that is tried again which somebody has locked, or which has failed.
@@ -24,13 +23,30 @@ pub(crate) struct Tracked {
     pub(crate) state: Option<BundleState>,
     /// Whether changes of its files are reported; else only listing it tells.
     pub(crate) is_watched: bool,
-    /// Whether it is being looked at.
-    pub(crate) is_busy: bool,
-    /// Why it is to be looked at next.
-    pub(crate) wanted: Option<Occasion>,
-    /// When it is tried again, if the last look has failed.
-    rests_until: Option<Timestamp>,
+    looks: Looks,
     pub(crate) forgetting: Forgetting,
+}
+
+/// The looks at a bundle, one at a time.
+#[derive(Debug, Default)]
+struct Looks {
+    /// Why it is to be looked at next.
+    wanted: Option<Occasion>,
+    is_under_way: bool,
+    /// Whether the last one that has ended has failed: the next one may fail as well.
+    has_failed: bool,
+    /// When that is tried again.
+    rests_until: Option<Timestamp>,
+    counts: Counts,
+}
+
+/// The looks at a bundle, counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// How many were begun.
+    pub(crate) begun: u64,
+    /// Which was the last that has asked the class and succeeded. Others find that nothing is due, or only list files.
+    pub(crate) asked: u64,
 }
 
 /// What is gone from a bundle is forgotten beside all else: rows of it may be locked.
@@ -39,13 +55,10 @@ pub(crate) struct Forgetting {
     pub(crate) is_under_way: bool,
     /// By what is still to be done, and when, if that was tried before.
     next: Option<(Listed, Option<Timestamp>)>,
-}
-
-/// The files of a bundle, and where it was.
-#[derive(Clone)]
-pub(crate) struct Listed {
-    root: PathBuf,
-    listing: Arc<Listing>,
+    /// When the bundle is listed once more, since the listing was too old for something.
+    list_again: Option<Timestamp>,
+    /// How often in a row that was so.
+    times: u32,
 }
 
 impl Tracked {
@@ -54,30 +67,92 @@ impl Tracked {
             bundle,
             state: None,
             is_watched: false,
-            is_busy: false,
-            wanted: Some(Occasion::Routine),
-            rests_until: None,
+            looks: Looks { wanted: Some(Occasion::Routine), ..Looks::default() },
             forgetting: Forgetting::default(),
         }
     }
 
     /// Whether nothing is to be done but what was tried and has to wait.
     pub(crate) fn is_idle(&self) -> bool {
-        let Forgetting { is_under_way, next } = &self.forgetting;
-        let is_forgetting = *is_under_way || next.as_ref().is_some_and(|(_, at)| at.is_none());
-        let is_to_be_looked_at = self.wanted.is_some() && self.rests_until.is_none();
-        !is_to_be_looked_at && !self.is_busy && !is_forgetting
+        self.looks.are_idle() && self.forgetting.is_idle()
     }
 
-    /// Whether it could be used when it was last looked at.
-    pub(crate) fn can_be_used(&self) -> bool {
-        self.state.is_some() && self.rests_until.is_none()
+    /// The looks at a bundle that could be used when it was last looked at.
+    pub(crate) fn looks_if_usable(&self) -> Option<Counts> {
+        (self.state.is_some() && !self.looks.has_failed).then_some(self.looks.counts)
     }
 
-    /// Notes why the bundle is to be looked at. A routine look may find that nothing is due, and lists nothing then:
-    /// it comes again, and must not take the place of a look that somebody waits for.
+    /// Notes why the bundle is to be looked at.
     pub(crate) fn want(&mut self, occasion: Occasion) {
+        self.looks.want(occasion);
+    }
+}
+
+impl Forgetting {
+    /// Two more listings are enough, unless others go on storing what is not here.
+    fn is_idle(&self) -> bool {
+        let is_begun = self.is_under_way || self.next.as_ref().is_some_and(|(_, at)| at.is_none());
+        !is_begun && (self.list_again.is_none() || self.times > 2)
+    }
+
+    /// What was listed anew is to be gone through.
+    fn begin(&mut self, listed: Listed) {
+        (self.next, self.list_again) = (Some((listed, None)), None);
+    }
+
+    /// What could not be forgotten is tried again, unless the bundle was listed anew meanwhile.
+    fn ended(&mut self, listed: Listed, left: Left, now: Timestamp) {
+        self.is_under_way = false;
+        let again = now.checked_add(PAUSE).unwrap_or(Timestamp::MAX);
+        match left {
+            Left::Nothing => self.times = 0,
+            Left::Locked => _ = self.next.get_or_insert((listed, Some(again))),
+            Left::New if self.next.is_none() => {
+                (self.list_again, self.times) = (Some(again), self.times.saturating_add(1));
+            }
+            Left::New => {}
+        }
+    }
+
+    fn takes_another_listing(&mut self, now: Timestamp) -> bool {
+        self.list_again.take_if(|at| has_come(*at, now)).is_some()
+    }
+}
+
+impl Looks {
+    /// A routine look may find that nothing is due, and lists nothing then: it comes again, and must not take the place of a
+    /// look that somebody waits for.
+    fn want(&mut self, occasion: Occasion) {
         self.wanted = self.wanted.max(Some(occasion));
+    }
+
+    fn are_idle(&self) -> bool {
+        !self.is_under_way && (self.wanted.is_none() || self.rests_until.is_some())
+    }
+
+    /// Begins the next look, if there is one that is wanted and does not rest.
+    fn begin(&mut self, now: Timestamp) -> Option<Occasion> {
+        if self.is_under_way || self.rests_until.is_some_and(|until| !has_come(until, now)) {
+            return None;
+        }
+        let occasion = self.wanted.take()?;
+        (self.rests_until, self.is_under_way) = (None, true);
+        self.counts.begun += 1;
+        Some(occasion)
+    }
+
+    fn succeeded(&mut self, occasion: Occasion) {
+        (self.is_under_way, self.has_failed) = (false, false);
+        if occasion == Occasion::Requested {
+            self.counts.asked = self.counts.begun;
+        }
+    }
+
+    /// It is tried again soon, for what it was wanted for.
+    fn failed(&mut self, occasion: Occasion, now: Timestamp) {
+        (self.is_under_way, self.has_failed) = (false, true);
+        self.want(occasion);
+        self.rests_until = now.checked_add(PAUSE).ok();
     }
 }
 
@@ -96,13 +171,11 @@ impl Manager {
     /// Looks at every bundle that is to be looked at.
     pub(crate) fn look_at_bundles(&mut self, now: Timestamp) {
         let mut looks = Vec::new();
-        for tracked in self.bundles.values_mut().filter(|tracked| !tracked.is_busy) {
-            if tracked.rests_until.is_some_and(|until| !has_come(until, now)) {
-                continue;
+        for tracked in self.bundles.values_mut() {
+            if tracked.forgetting.takes_another_listing(now) {
+                tracked.want(Occasion::FilesChanged);
             }
-            let Some(occasion) = tracked.wanted.take() else { continue };
-            tracked.rests_until = None;
-            tracked.is_busy = true;
+            let Some(occasion) = tracked.looks.begin(now) else { continue };
             looks.push((tracked.bundle.clone(), tracked.state.clone(), occasion));
         }
         for (bundle, state, occasion) in looks {
@@ -122,13 +195,15 @@ impl Manager {
         now: Timestamp,
     ) {
         let Some(tracked) = self.bundles.get_mut(name) else { return };
-        tracked.is_busy = false;
+        if looked.is_ok() {
+            tracked.looks.succeeded(occasion);
+        }
         match looked {
             Ok(Refreshed::Unchanged(state)) => tracked.state = Some(state),
-            Ok(Refreshed::Listed(state, listing)) => {
-                let listed = Listed { root: state.path.clone(), listing: Arc::new(listing) };
-                let listing = Arc::clone(&listed.listing);
-                tracked.forgetting.next = Some((listed, None));
+            Ok(Refreshed::Listed(state, listing, since)) => {
+                let listing = Arc::new(listing);
+                let listed = Listed { root: state.path.clone(), listing: Arc::clone(&listing), since };
+                tracked.forgetting.begin(listed);
                 let before = tracked.state.replace(state.clone());
                 let is_other_version = before.is_some_and(|before| before.version != state.version);
                 self.take_up(name, &listing, is_other_version);
@@ -140,12 +215,10 @@ impl Manager {
         }
     }
 
-    /// A look has failed: it is tried again soon, for what it was wanted for.
+    /// A look has failed.
     pub(crate) fn not_looked(&mut self, name: &Arc<str>, occasion: Occasion, now: Timestamp) {
         if let Some(tracked) = self.bundles.get_mut(name) {
-            tracked.is_busy = false;
-            tracked.want(occasion);
-            tracked.rests_until = now.checked_add(PAUSE).ok();
+            tracked.looks.failed(occasion, now);
         }
     }
 
@@ -193,31 +266,27 @@ impl Manager {
         for (name, listed) in due {
             let cx = Arc::clone(&self.cx);
             self.spawn(Label::Forget(Arc::clone(&name)), async move {
-                let done = gone::forget(&cx, &name, &listed.root, &listed.listing).await;
+                let done = gone::forget(&cx, &name, &listed, now).await;
                 Event::Forgotten(name, listed, done)
             });
         }
     }
 
-    /// What could not be forgotten is tried again, unless the bundle was listed anew meanwhile.
+    /// It was tried to forget what is gone from a bundle.
     pub(crate) fn forgotten(
         &mut self,
         name: &Arc<str>,
         listed: Listed,
-        done: Result<bool, Error>,
+        done: Result<Left, Error>,
         now: Timestamp,
     ) {
         let Some(tracked) = self.bundles.get_mut(name) else { return };
-        let forgetting = &mut tracked.forgetting;
-        forgetting.is_under_way = false;
-        if let Err(error) = &done {
-            let reason = ferroflow_telemetry::chain(error);
+        let left = done.unwrap_or_else(|error| {
+            let reason = ferroflow_telemetry::chain(&error);
             tracing::error!(bundle = &**name, "what is gone from a bundle is not forgotten yet: {reason}");
-        }
-        if !done.is_ok_and(|is_all| is_all) {
-            let again = now.checked_add(PAUSE).unwrap_or(Timestamp::MAX);
-            forgetting.next.get_or_insert((listed, Some(again)));
-        }
+            Left::Locked
+        });
+        tracked.forgetting.ended(listed, left, now);
     }
 }
 
@@ -234,8 +303,56 @@ fn has_come(at: Timestamp, now: Timestamp) -> bool {
 mod tests {
     use super::*;
 
+    const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
     #[test]
     fn a_routine_look_takes_the_place_of_no_other() {
         assert!(Occasion::Routine < Occasion::FilesChanged && Occasion::FilesChanged < Occasion::Requested);
+    }
+
+    #[test]
+    fn a_bundle_cannot_be_used_until_a_look_succeeds_after_one_that_failed() {
+        let mut looks = Looks::default();
+        looks.want(Occasion::Routine);
+        assert_eq!(looks.begin(NOW), Some(Occasion::Routine));
+        looks.failed(Occasion::Routine, NOW);
+        assert_eq!(looks.begin(NOW), None, "it rests");
+        assert_eq!(looks.begin(NOW + PAUSE), Some(Occasion::Routine));
+        assert!(looks.has_failed, "the next look is under way");
+        looks.succeeded(Occasion::Routine);
+        assert!(!looks.has_failed);
+    }
+
+    #[test]
+    fn only_a_look_that_was_requested_is_known_to_have_asked_the_class() {
+        let mut looks = Looks::default();
+        let mut asked = Vec::new();
+        for occasion in [Occasion::Requested, Occasion::Routine, Occasion::FilesChanged, Occasion::Requested]
+        {
+            looks.want(occasion);
+            looks.begin(NOW).unwrap();
+            looks.succeeded(occasion);
+            asked.push(looks.counts.asked);
+        }
+        assert_eq!(asked, [1, 1, 1, 4]);
+    }
+
+    #[test]
+    fn a_bundle_is_listed_again_for_what_a_listing_was_too_old_for() {
+        let listed = || Listed { root: "/dags".into(), listing: Arc::default(), since: NOW };
+        let mut forgetting = Forgetting::default();
+        let mut were_idle = Vec::new();
+        for _ in 0..3 {
+            forgetting.begin(listed());
+            forgetting.next = None;
+            forgetting.ended(listed(), Left::New, NOW);
+            were_idle.push(forgetting.is_idle());
+            assert!(!forgetting.takes_another_listing(NOW));
+            assert!(forgetting.takes_another_listing(NOW + PAUSE));
+            assert!(!forgetting.takes_another_listing(NOW + PAUSE), "it is wanted once");
+        }
+        assert_eq!(were_idle, [false, false, true], "it need not be waited for for ever");
+        forgetting.ended(listed(), Left::Locked, NOW);
+        assert!(forgetting.next.is_some(), "the same listing is enough");
     }
 }

@@ -25,8 +25,9 @@ use crate::context::Context;
 use crate::events::LONGEST_REST_OF_UNFINISHED;
 use crate::file::{DagFile, Statistics};
 use crate::files::{Change, Stamp, Watcher};
+use crate::gone::{Left, Listed};
 use crate::held_callbacks::{self, Held};
-use crate::looks::{self, Listed, Tracked};
+use crate::looks::{self, Tracked};
 use crate::parse_file::{Done, FileToParse, Parsed};
 use crate::waiting_callbacks::{Version, WaitingCallbacks};
 use crate::{Error, LAST_WORDS, Options};
@@ -81,7 +82,7 @@ pub(crate) enum Event {
     Removed,
     Registered(Arc<str>, Result<(), Error>),
     Looked(Arc<str>, Occasion, Box<Result<Refreshed, Error>>),
-    Forgotten(Arc<str>, Listed, Result<bool, Error>),
+    Forgotten(Arc<str>, Listed, Result<Left, Error>),
     ChoreDone(Chore, Result<ChoreDone, Error>),
 }
 
@@ -261,7 +262,7 @@ impl Manager {
                 self.not_stored(&file, duration, now);
             }
             Event::FolderFound(callback, folder) => self.folder_found(callback, folder, now),
-            Event::CallbackRun(callback, run) => self.callback_run(callback, run),
+            Event::CallbackRun(callback, run) => self.callback_run(callback, run, now),
             Event::GivenBack(Err(error)) => {
                 tracing::error!("a callback is not given back yet: {}", ferroflow_telemetry::chain(&error));
             }

@@ -9,15 +9,13 @@ use ferroflow_python::helper::HelperError;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Error;
+use crate::bundle::Occasion;
 use crate::callbacks::{self, Callback};
-use crate::looks::Tracked;
+use crate::looks::{Counts, Tracked};
 use crate::manager::{Event, Label, Manager};
+use crate::rest::Rest;
 
-/// How long callbacks rest whose folder cannot be had. It doubles each time,
-const FIRST_REST: SignedDuration = SignedDuration::from_secs(5);
-/// up to this.
-const LONGEST_REST: SignedDuration = SignedDuration::from_mins(1);
-/// After so many failures in a row a version is given up whose bundle can be used.
+/// After so many failures in a row a version is given up, if its bundle could be used before and after each of them.
 const MOST_FAILURES: u32 = 5;
 /// Whoever waits for so long for a folder is held up.
 const SOON: SignedDuration = SignedDuration::from_secs(5);
@@ -34,24 +32,40 @@ pub(crate) struct WaitingCallbacks {
     for_folders: VecDeque<Callback>,
     searches: BTreeMap<Version, Search>,
     for_children: VecDeque<(Callback, PathBuf)>,
+    /// Python has no child for any.
+    no_child: Rest,
+    /// There is none for those of a file, by its bundle and path.
+    stuck: BTreeMap<String, Rest>,
 }
 
 /// The folder of a version is looked for.
 #[derive(Debug, Default)]
 struct Search {
     since: Option<Timestamp>,
+    rest: Rest,
+    /// How often in a row that has failed which speaks against the version.
     failures: u32,
-    rests_until: Option<Timestamp>,
+    /// How many looks at the bundle had been begun at the last of them.
+    looks: u64,
 }
 
 impl Search {
-    fn rests(&self, now: Timestamp) -> bool {
-        // One that is further away than it was is that of a clock that was set back.
-        self.rests_until.is_some_and(|until| until > now && until.duration_since(now) <= LONGEST_REST)
+    fn holds_up(&self, now: Timestamp) -> bool {
+        self.rest.is_on(now) || self.since.is_some_and(|since| now.duration_since(since).abs() >= SOON)
     }
 
-    fn holds_up(&self, now: Timestamp) -> bool {
-        self.rests(now) || self.since.is_some_and(|since| now.duration_since(since).abs() >= SOON)
+    /// Notes a failure; with the looks at the bundle, if the bundle can be used. That may be long ago: a failure counts only
+    /// if its class was asked since the one before.
+    fn failed(&mut self, usable: Option<Counts>, now: Timestamp) {
+        self.rest.begin(now);
+        let Some(looks) = usable else {
+            self.failures = 0;
+            return;
+        };
+        if self.failures == 0 || looks.asked > self.looks {
+            self.failures += 1;
+            self.looks = looks.begun;
+        }
     }
 }
 
@@ -74,12 +88,47 @@ impl WaitingCallbacks {
             of_bundle.partition(|callback| holds_up(&callback.version()));
         let mut searches = self.searches.iter().filter(|((of, _), _)| of == bundle);
         let is_asked = searches.any(|(_, search)| search.since.is_some() && !search.holds_up(now));
-        let is_ready = self.for_children.iter().any(|(callback, _)| callback.bundle() == bundle);
-        waiting.is_empty() && held_up.len() < MOST_HELD_UP && !is_ready && !is_asked
+        let for_children = self.for_children.iter().filter(|(callback, _)| callback.bundle() == bundle);
+        let (stuck, ready): (Vec<_>, Vec<_>) =
+            for_children.partition(|(callback, _)| self.is_stuck(callback, now));
+        let is_held_up = self.no_child.is_on(now) || held_up.len() + stuck.len() >= MOST_HELD_UP;
+        waiting.is_empty() && !is_held_up && ready.is_empty() && !is_asked
     }
 
-    pub(crate) fn next_for_a_child(&mut self) -> Option<(Callback, PathBuf)> {
-        self.for_children.pop_front()
+    pub(crate) fn next_for_a_child(&mut self, now: Timestamp) -> Option<(Callback, PathBuf)> {
+        if self.no_child.is_on(now) {
+            return None;
+        }
+        let next = self.for_children.iter().position(|(callback, _)| !self.is_stuck(callback, now))?;
+        self.for_children.remove(next)
+    }
+
+    fn is_stuck(&self, callback: &Callback, now: Timestamp) -> bool {
+        self.stuck.get(&callback.place()).is_some_and(|rest| rest.is_on(now))
+    }
+
+    /// A callback had a child.
+    pub(crate) fn had_a_child(&mut self, callback: &Callback) {
+        self.no_child = Rest::default();
+        self.stuck.remove(&callback.place());
+    }
+
+    /// A callback had no child. Returns those that others may run meanwhile; who rests here because of its file alone would
+    /// only be taken again.
+    pub(crate) fn had_no_child(
+        &mut self,
+        callback: Callback,
+        is_about_file: bool,
+        now: Timestamp,
+    ) -> Vec<Callback> {
+        if is_about_file {
+            self.stuck.entry(callback.place()).or_default().begin(now);
+            self.add(callback);
+            return Vec::new();
+        }
+        self.no_child.begin(now);
+        let waiting = std::mem::take(&mut self.for_children).into_iter().map(|(callback, _)| callback);
+        std::iter::once(callback).chain(waiting).collect()
     }
 
     /// One callback of each version whose folder can be asked for now.
@@ -87,7 +136,7 @@ impl WaitingCallbacks {
         let mut taken = Vec::new();
         for callback in std::mem::take(&mut self.for_folders) {
             let search = self.searches.entry(callback.version()).or_default();
-            if search.since.is_some() || search.rests(now) {
+            if search.since.is_some() || search.rest.is_on(now) {
                 self.for_folders.push_back(callback);
             } else {
                 search.since = Some(now);
@@ -99,21 +148,19 @@ impl WaitingCallbacks {
 
     /// A folder could not be had. Returns the callbacks that are given up: those of a version that cannot be had again and
     /// again, though its bundle can be used.
-    fn failed(&mut self, callback: Callback, is_given_up_one_day: bool, now: Timestamp) -> Vec<Callback> {
+    fn failed(&mut self, callback: Callback, usable: Option<Counts>, now: Timestamp) -> Vec<Callback> {
         let version = callback.version();
         self.for_folders.push_front(callback);
         let search = self.searches.entry(version.clone()).or_default();
-        search.failures = search.failures.saturating_add(1);
-        if is_given_up_one_day && search.failures >= MOST_FAILURES {
-            self.searches.remove(&version);
-            let (given_up, left) =
-                std::mem::take(&mut self.for_folders).into_iter().partition(|it| it.version() == version);
-            self.for_folders = left;
-            return Vec::from(given_up);
+        search.failed(usable, now);
+        if search.failures < MOST_FAILURES {
+            return Vec::new();
         }
-        let rest = FIRST_REST.saturating_mul(1 << (search.failures - 1).min(10)).min(LONGEST_REST);
-        search.rests_until = Some(now.checked_add(rest).unwrap_or(Timestamp::MAX));
-        Vec::new()
+        self.searches.remove(&version);
+        let (given_up, left) =
+            std::mem::take(&mut self.for_folders).into_iter().partition(|it| it.version() == version);
+        self.for_folders = left;
+        Vec::from(given_up)
     }
 }
 
@@ -157,9 +204,13 @@ impl Manager {
             Err(error) => {
                 let reason = ferroflow_telemetry::chain(&error);
                 let (bundle, version) = callback.version();
-                let can_be_used = self.bundles.get(bundle.as_str()).is_some_and(Tracked::can_be_used);
-                let is_about_version = version.is_some() && can_be_used && is_of_its_class(&error);
-                let given_up = self.callbacks.failed(callback, is_about_version, now);
+                let tracked = self.bundles.get_mut(bundle.as_str());
+                let usable = tracked.as_deref().and_then(Tracked::looks_if_usable);
+                let usable = usable.filter(|_| version.is_some() && is_of_its_class(&error));
+                if let (Some(tracked), Some(_)) = (tracked, usable) {
+                    tracked.want(Occasion::Requested);
+                }
+                let given_up = self.callbacks.failed(callback, usable, now);
                 if given_up.is_empty() {
                     tracing::error!(file = place, "a callback waits until its bundle can be used: {reason}");
                 }
@@ -225,10 +276,15 @@ mod tests {
         assert!(waiting.take_for_folders(at(10)).is_empty());
     }
 
+    /// So many looks at the bundle, the last of which has asked its class.
+    fn looks(count: u64) -> Counts {
+        Counts { begun: count, asked: count }
+    }
+
     #[test]
     fn a_version_that_cannot_be_had_is_given_up_with_all_that_wait_for_it() {
         let mut waiting = waiting(&["gone", "good", "gone"]);
-        let (mut now, mut rests) = (at(0), Vec::new());
+        let (mut now, mut rests, mut number) = (at(0), Vec::new(), 0);
         let given_up = loop {
             let mut asked = waiting.take_for_folders(now);
             let Some(place) = asked.iter().position(|it| it.version().1.as_deref() == Some("gone")) else {
@@ -238,25 +294,64 @@ mod tests {
             };
             let callback = asked.remove(place);
             waiting.searches.get_mut(&callback.version()).unwrap().since = None;
-            let given_up = waiting.failed(callback, true, now);
+            number += 1;
+            let given_up = waiting.failed(callback, Some(looks(number)), now);
             if !given_up.is_empty() {
                 break given_up;
             }
         };
         assert_eq!((given_up.len(), rests.len()), (2, 5 + 10 + 20 + 40));
         assert!(waiting.for_folders.is_empty(), "the good one is asked for");
-
-        let mut waiting = waiting_for_long();
-        assert!(waiting.take_for_folders(at(59)).is_empty());
-        assert_eq!(waiting.take_for_folders(at(60)).len(), 1, "without its bundle it is never given up");
     }
 
-    fn waiting_for_long() -> WaitingCallbacks {
-        let mut waiting = waiting(&["gone"]);
-        for _ in 0..100 {
-            let callback = waiting.for_folders.pop_front().unwrap();
-            assert!(waiting.failed(callback, false, at(0)).is_empty());
+    #[test]
+    fn a_version_is_given_up_only_if_its_bundle_could_be_used_all_the_while() {
+        let of_no_bundle = std::iter::repeat_n(None, 100);
+        let of_one_look = std::iter::repeat_n(Some(looks(1)), 100);
+        let with_an_outage = (1..9).map(|number| (number != 5).then(|| looks(number)));
+        let under_way = (1..9).map(|number| Some(Counts { begun: number, asked: number - 1 }));
+        for failures in [
+            of_no_bundle.collect::<Vec<_>>(),
+            of_one_look.collect(),
+            with_an_outage.collect(),
+            under_way.collect(),
+        ] {
+            let mut waiting = waiting(&["gone"]);
+            for usable in &failures {
+                let callback = waiting.for_folders.pop_front().unwrap();
+                assert!(waiting.failed(callback, *usable, at(0)).is_empty(), "{failures:?}");
+            }
+            assert!(waiting.take_for_folders(at(1)).is_empty(), "it rests");
+            assert_eq!(waiting.take_for_folders(at(60)).len(), 1);
         }
-        waiting
+    }
+
+    #[test]
+    fn callbacks_without_a_child_rest() {
+        let mut waiting = waiting(&[]);
+        for number in ["1", "2"] {
+            waiting.for_children.push_back((callback_of("dags", number), PathBuf::new()));
+        }
+        let (first, _) = waiting.next_for_a_child(at(0)).unwrap();
+        assert_eq!(waiting.had_no_child(first.clone(), false, at(0)).len(), 2, "others may run them");
+        assert!(!waiting.has_room_for("dags", at(4)) && waiting.has_room_for("dags", at(5)));
+        waiting.had_no_child(first.clone(), false, at(5));
+        assert!(!waiting.has_room_for("dags", at(14)));
+        waiting.had_a_child(&first);
+        assert!(waiting.has_room_for("dags", at(14)));
+    }
+
+    #[test]
+    fn callbacks_of_a_file_that_a_process_is_stuck_with_are_kept_and_keep_no_other_waiting() {
+        let mut waiting = waiting(&[]);
+        let stuck = callback_of("dags", "1");
+        assert!(waiting.had_no_child(stuck.clone(), true, at(0)).is_empty());
+        assert_eq!(waiting.take_for_folders(at(0)).len(), 1);
+        waiting.searches.clear();
+        waiting.for_children.push_back((stuck.clone(), PathBuf::new()));
+        assert!(waiting.has_room_for("dags", at(4)) && waiting.next_for_a_child(at(4)).is_none());
+        waiting.for_children.push_back((callback_of("other", "1"), PathBuf::new()));
+        assert_eq!(waiting.next_for_a_child(at(4)).unwrap().0.bundle(), "other");
+        assert_eq!(waiting.next_for_a_child(at(5)).unwrap().0.bundle(), "dags");
     }
 }

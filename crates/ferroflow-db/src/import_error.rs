@@ -79,10 +79,26 @@ pub async fn clear(tx: &mut Tx, bundle_name: &str, filename: &str) -> Result<u64
     tx.execute(sql!("import_error/clear"), binds![bundle_name, filename]).await
 }
 
-/// The errors of a bundle's files: their ids and the files.
-pub async fn files_of_bundle(tx: &mut Tx, bundle: &str) -> Result<Vec<(i64, String)>, Error> {
+/// An error of a bundle's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileError {
+    /// The identity of the row.
+    pub id: i64,
+    /// The file, within its bundle.
+    pub filename: String,
+    /// When the file was parsed.
+    pub timestamp: Option<Timestamp>,
+}
+
+/// The errors of a bundle's files.
+pub async fn files_of_bundle(tx: &mut Tx, bundle: &str) -> Result<Vec<FileError>, Error> {
     let rows = tx.fetch_all(sql!("import_error/of_bundle"), binds![bundle]).await?;
-    tx.readable(&rows, |row| Ok((row.get("id")?, row.optional("filename")?.unwrap_or_default())))
+    tx.readable(&rows, |row| {
+        let filename = row.optional("filename")?.unwrap_or_default();
+        // A time that cannot be read is none.
+        let timestamp = tx.or_note(row.optional("timestamp"))?.flatten();
+        Ok(FileError { id: row.get("id")?, filename, timestamp })
+    })
 }
 
 /// Removes errors by their ids.

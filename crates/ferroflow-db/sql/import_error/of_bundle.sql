@@ -1,1 +1,1 @@
-SELECT id, filename FROM import_error WHERE bundle_name = ?
+SELECT id, filename, timestamp FROM import_error WHERE bundle_name = ?
