@@ -46,16 +46,11 @@ pub(super) async fn answers(
             Err(_) => return Ok(Found::default()),
         };
     let all: Vec<SeenInstance> = run.instances().collect();
-    let is_unfinished = |instance: &SeenInstance| !instance.state.is_some_and(TaskState::is_finished);
     situation.unfinished = all.iter().filter(|instance| is_unfinished(instance)).count();
-    // Why a run has failed, those that have failed say, too.
-    let has_failed = |instance: &SeenInstance| {
-        let is_bad = matches!(instance.state, Some(TaskState::Failed | TaskState::UpstreamFailed));
-        row.state == RunState::Failed && is_bad
-    };
     let is_meant = |instance: &&SeenInstance| match task_id {
         Some(task_id) => instance.key.task_id == task_id,
-        None => is_unfinished(instance) || has_failed(instance),
+        // Why a run has failed, those that have failed say, too.
+        None => is_unfinished(instance) || row.state == RunState::Failed && has_failed(instance),
     };
     let mut chosen: Vec<&SeenInstance> = all.iter().filter(is_meant).collect();
     let left_out = chosen.len().saturating_sub(MOST_INSTANCES);
@@ -92,6 +87,14 @@ pub(super) async fn answers(
     }
     let tasks = dag.tasks().iter().map(|task| task.task_id.to_string()).collect();
     Ok(Found { parts, left_out, tasks })
+}
+
+fn is_unfinished(instance: &SeenInstance) -> bool {
+    !instance.state.is_some_and(TaskState::is_finished)
+}
+
+fn has_failed(instance: &SeenInstance) -> bool {
+    matches!(instance.state, Some(TaskState::Failed | TaskState::UpstreamFailed))
 }
 
 pub(super) fn driver(settings: &Settings) -> Driver {
