@@ -46,8 +46,10 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         let mut report = CycleReport::default();
         let done = self.steps(&mut report, clock).await;
         report.unreadable = tell_unreadable(&self.cx.db);
+        // Also if a step has failed: others have gone on.
+        self.told.cycle(&report, self.latest);
         done?;
-        self.told.cycle(&report, watch.elapsed(), self.latest);
+        scheduling::loop_done(watch.elapsed());
         scheduling::runs_attended(self.attended.len());
         metrics::executors(&self.executors.slots());
         Ok(report)
@@ -100,12 +102,12 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 }
                 self.let_the_crowd_wait();
                 if (self.wants.create || is_due) && !self.crowd_waits {
-                    report.created = unless_held(self.create_runs(now).await, "runs are made")?;
+                    unless_held(self.create_runs(&mut report.created, now).await, "runs are made")?;
                 }
                 Step::StartRuns
             }
             Step::StartRuns => {
-                report.started = self.start_wanted(now).await?;
+                self.start_wanted(&mut report.started, now).await?;
                 Step::ExamineRuns
             }
             Step::ExamineRuns => {
@@ -220,16 +222,12 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         Ok(())
     }
 
-    async fn create_runs(&mut self, now: Timestamp) -> Result<CreatedRuns, Error> {
+    async fn create_runs(&mut self, created: &mut CreatedRuns, now: Timestamp) -> Result<(), Error> {
         let slice = Slice::new(&self.news);
-        let mut created = CreatedRuns::default();
         let done = loop {
-            match create_some(&self.cx, &mut self.due, now).await {
-                Ok(part) => created.add(part),
-                Err(error) => break Err(error),
-            }
-            if !self.due.is_under_way() || slice.is_over() {
-                break Ok(());
+            let done = create_some(&self.cx, &mut self.due, now, created).await;
+            if done.is_err() || !self.due.is_under_way() || slice.is_over() {
+                break done;
             }
         };
         self.wants.start.add(created.created.iter().map(|run| run.dag_id.clone()));
@@ -244,37 +242,43 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             }
             self.wants.create_at = next_due(&self.cx, now).await?;
         }
-        Ok(created)
+        Ok(())
     }
 
     /// First where somebody waits for it.
-    async fn start_wanted(&mut self, now: Timestamp) -> Result<StartedRuns, Error> {
-        let mut started = StartedRuns::default();
+    async fn start_wanted(&mut self, started: &mut StartedRuns, now: Timestamp) -> Result<(), Error> {
         if !self.wants.start_soon.is_empty() {
-            started = unless_held(self.start_soon(now).await, "runs are started")?;
+            unless_held(self.start_soon(started, now).await, "runs are started")?;
         }
         if !self.wants.start.is_none() && !self.crowd_waits {
-            started.add(unless_held(self.start_runs(now).await, "runs are started")?);
+            unless_held(self.start_runs(started, now).await, "runs are started")?;
         }
-        Ok(started)
+        Ok(())
     }
 
-    async fn start_runs(&mut self, now: Timestamp) -> Result<StartedRuns, Error> {
-        let started =
-            start_some(&self.cx, &self.wants.start, &mut self.unstarted, &Slice::new(&self.news), now)
-                .await?;
-        self.wants.start = Waiting::of(&started.later);
-        self.take_in_started(&started);
-        Ok(started)
+    async fn start_runs(&mut self, started: &mut StartedRuns, now: Timestamp) -> Result<(), Error> {
+        let (of, slice) = (&self.wants.start, Slice::new(&self.news));
+        let mut part = StartedRuns::default();
+        let done = start_some(&self.cx, of, &mut self.unstarted, &slice, now, &mut part).await;
+        if done.is_ok() {
+            self.wants.start = Waiting::of(&part.later);
+        }
+        self.take_in_started(&part);
+        started.add(part);
+        done
     }
 
     /// The same where somebody waits for it.
-    async fn start_soon(&mut self, now: Timestamp) -> Result<StartedRuns, Error> {
-        let soon = Waiting::Of(self.wants.start_soon.clone());
-        let started = start_some(&self.cx, &soon, &mut self.unstarted, &Slice::endless(), now).await?;
-        self.wants.start_soon.clone_from(&started.later);
-        self.take_in_started(&started);
-        Ok(started)
+    async fn start_soon(&mut self, started: &mut StartedRuns, now: Timestamp) -> Result<(), Error> {
+        let (of, slice) = (Waiting::Of(self.wants.start_soon.clone()), Slice::endless());
+        let mut part = StartedRuns::default();
+        let done = start_some(&self.cx, &of, &mut self.unstarted, &slice, now, &mut part).await;
+        if done.is_ok() {
+            self.wants.start_soon.clone_from(&part.later);
+        }
+        self.take_in_started(&part);
+        started.add(part);
+        done
     }
 
     fn take_in_started(&mut self, started: &StartedRuns) {

@@ -36,7 +36,7 @@ pub(crate) struct Told {
 
 impl Told {
     /// A cycle is done.
-    pub(crate) fn cycle(&mut self, report: &CycleReport, took: Duration, now: Timestamp) {
+    pub(crate) fn cycle(&mut self, report: &CycleReport, now: Timestamp) {
         created(&report.created);
         self.log_set_aside(&report.created);
         for run in &report.started.started {
@@ -44,7 +44,7 @@ impl Told {
                 runs::started(&run.dag_id, delay.as_secs_f64());
             }
         }
-        self.others.put_off("queued run", &report.started.left);
+        self.others.put_off("queued run", &report.started.left, now);
         let started = report.started.started.iter();
         let started = started.map(|run| Left::run(&run.dag_id, &run.run_id, String::new()));
         self.others.written("queued run", started);
@@ -56,7 +56,6 @@ impl Told {
             self.others.rows(chore.name(), found.left());
             self.chore(found);
         }
-        scheduling::loop_done(took);
     }
 
     /// Logs each reason once, whenever it is asked again: a DAG that gets no run is looked at again and again.
@@ -85,7 +84,7 @@ impl Told {
             pass.queued.iter().for_each(|task| queued(task, now));
             self.others.dags(&pass.set_aside);
             let refused: Vec<Left> = pass.left_out.iter().filter_map(LeftOut::left).collect();
-            self.others.put_off("scheduled task instance", &refused);
+            self.others.put_off("scheduled task instance", &refused, now);
             let rows = pass.queued.iter().map(|task| Left::instance(&task.row.key, String::new()));
             self.others.written("scheduled task instance", rows);
         }

@@ -46,12 +46,12 @@ impl<K: Eq + Hash + Clone> PutOff<K> {
         self.0.remove(key);
     }
 
-    /// Whether it is not to be tried yet.
+    /// Whether it is not to be tried yet. What was taken to be tried is not put off, whatever becomes of the clock.
     pub(crate) fn has_to_wait<Q: Eq + Hash + ?Sized>(&self, key: &Q, now: Timestamp) -> bool
     where
         K: Borrow<Q>,
     {
-        self.0.get(key).is_some_and(|waits| !waits.is_due(now))
+        self.0.get(key).is_some_and(|waits| !waits.is_taken && !waits.is_due(now))
     }
 
     /// All that is not to be tried yet.
@@ -111,6 +111,7 @@ mod tests {
         assert!(put_off.take_due(START).is_empty());
         assert_eq!(put_off.take_due(at(1)), ["a"]);
         assert!(put_off.take_due(at(2)).is_empty(), "it is being tried");
+        assert!(!put_off.has_to_wait("a", START), "also after the clock was set back");
         put_off.refused("a", at(2));
         assert_eq!(put_off.take_due(at(4)), ["a"], "twice as long after");
         put_off.refused("b", at(300));

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_python::ASKED_AGAIN;
 use ferroflow_telemetry::metrics::scheduling;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::chores::Left;
 
@@ -12,6 +13,9 @@ use crate::chores::Left;
 pub(crate) fn cause(reason: &str) -> &str {
     reason.split_once(ASKED_AGAIN).map_or(reason, |(cause, _)| cause)
 }
+
+/// What was refused no more for so long is forgotten: it may be gone, or another scheduler's.
+const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
 /// What was told.
 #[derive(Debug, Default)]
@@ -22,8 +26,8 @@ pub(crate) struct SetAside {
     refused: HashMap<&'static str, HashSet<(TaskInstanceKey, String)>>,
     /// The same of other rows.
     left: HashMap<&'static str, HashSet<Left>>,
-    /// What a step of the cycle could not write, by the row: why.
-    put_off: HashMap<(&'static str, String), String>,
+    /// What a step of the cycle could not write, by the row: why, and when it last tried.
+    put_off: HashMap<(&'static str, String), (String, Timestamp)>,
 }
 
 impl SetAside {
@@ -78,12 +82,15 @@ impl SetAside {
     }
 
     /// Rows that a step of the cycle could not write, each of which it tries again later. Answers how many were not known.
-    pub(crate) fn put_off(&mut self, what: &'static str, found: &[Left]) -> usize {
+    pub(crate) fn put_off(&mut self, what: &'static str, found: &[Left], now: Timestamp) -> usize {
         let mut new = 0;
+        if !found.is_empty() {
+            self.put_off.retain(|_, (_, last)| now.duration_since(*last) < FORGOTTEN_AFTER);
+        }
         for Left { dag_id, row, reason } in found {
             scheduling::set_aside(dag_id.as_deref().unwrap_or_default(), what);
-            let told = self.put_off.insert((what, row.clone()), reason.clone());
-            if told.as_ref() != Some(reason) {
+            let told = self.put_off.insert((what, row.clone()), (reason.clone(), now));
+            if told.is_none_or(|(told, _)| told != *reason) {
                 tracing::warn!(
                     dag_id,
                     row,
@@ -131,11 +138,19 @@ mod tests {
         let left = [Left { dag_id: None, row: "job 1".to_owned(), reason: "no".to_owned() }];
         assert_eq!([told.rows("one", &left), told.rows("one", &left)], [1, 0]);
         assert_eq!([told.rows("one", &[]), told.rows("one", &left)], [0, 1]);
-        assert_eq!(
-            [told.put_off("run", &left), told.put_off("run", &[]), told.put_off("run", &left)],
-            [1, 0, 0]
-        );
-        told.written("run", left.iter().cloned());
-        assert_eq!(told.put_off("run", &left), 1);
+    }
+
+    #[test]
+    fn what_is_put_off_is_told_once_until_it_is_written_or_long_forgotten() {
+        let mut told = SetAside::default();
+        let of = |row: &str| [Left { dag_id: None, row: row.to_owned(), reason: "no".to_owned() }];
+        let at = |minutes| Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes);
+        let times = [(&of("a")[..], 0), (&[], 1), (&of("a"), 9), (&of("b"), 12), (&of("a"), 18)];
+        let new = times.map(|(found, minute)| told.put_off("run", found, at(minute)));
+        assert_eq!(new, [1, 0, 0, 1, 0]);
+        told.written("run", of("a").into_iter());
+        assert_eq!(told.put_off("run", &of("a"), at(19)), 1);
+        assert_eq!(told.put_off("run", &of("a"), at(23)), 0);
+        assert_eq!(told.put_off.len(), 1, "nobody has spoken of the other for long");
     }
 }

@@ -18,7 +18,7 @@ use ferroflow_model::state::{RunType, TriggeredBy};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::halves::halve;
+use crate::halves::Batches;
 use crate::put_off::PutOff;
 use crate::slice::Slice;
 use crate::{Context, Error};
@@ -67,19 +67,21 @@ impl Waiting {
 
 /// Starts the queued runs that may start.
 pub async fn start_runs(cx: &Context, now: Timestamp) -> Result<StartedRuns, Error> {
-    start_some(cx, &Waiting::All, &mut PutOff::default(), &Slice::endless(), now).await
+    let mut report = StartedRuns::default();
+    start_some(cx, &Waiting::All, &mut PutOff::default(), &Slice::endless(), now, &mut report).await?;
+    Ok(report)
 }
 
 /// The same of some DAGs, and only for a while. A batch that the database refuses is started in halves, down to the run that
-/// it does not take; that one is put off.
+/// it does not take; that one is put off. What has started is told whatever follows.
 pub(crate) async fn start_some(
     cx: &Context,
     of: &Waiting,
     put_off: &mut PutOff<i64>,
     slice: &Slice<'_>,
     now: Timestamp,
-) -> Result<StartedRuns, Error> {
-    let mut report = StartedRuns::default();
+    report: &mut StartedRuns,
+) -> Result<(), Error> {
     let waiting: &BTreeSet<i64> = &put_off.waiting(now).copied().collect();
     let load = cx.db.read(|tx| async move { Queues::load(tx, of, waiting, now).await }.scope_boxed());
     let queues = load.await?;
@@ -93,29 +95,30 @@ pub(crate) async fn start_some(
     }
     let configured = cx.settings.scheduler.max_dagruns_per_loop_to_schedule;
     let most = usize::try_from(configured).unwrap_or(usize::MAX).max(RUNS_PER_TRANSACTION);
-    let mut left: Vec<Vec<&StartableRun>> = turns.chunks(most).rev().map(<[_]>::to_vec).collect();
-    while let Some(batch) = left.pop() {
+    let mut batches = Batches::new(&cx.db, turns.chunks(most).map(<[_]>::to_vec).collect());
+    while let Some(batch) = batches.next() {
         cx.progress.gets_on();
         let runs = batch.as_slice();
-        let started =
-            cx.db.transact(|tx| async move { start_batch(tx, runs, now).await }.scope_boxed()).await;
-        match started {
-            Ok(part) => report.add(part),
+        let start = batches.db().transact(|tx| async move { start_batch(tx, runs, now).await }.scope_boxed());
+        match start.await {
+            Ok(part) => {
+                part.started.iter().for_each(|run| put_off.done(&run.id));
+                report.add(part);
+            }
             Err(error) => {
-                if let Some((run, error)) = halve(&cx.db, runs, error, &mut left)? {
+                if let Some((run, error)) = batches.refused(runs, error)? {
                     put_off.refused(run.id, now);
                     report.leave(cx, run, error);
                 }
             }
         }
-        if slice.is_over() {
+        if !batches.is_in_halves() && slice.is_over() {
             break;
         }
     }
-    report.started.iter().for_each(|run| put_off.done(&run.id));
-    report.later.extend(queues.cut_off(&report));
-    report.later.extend(left.iter().flatten().map(|run| run.dag_id.clone()));
-    Ok(report)
+    report.later.extend(queues.cut_off(report));
+    report.later.extend(batches.left().map(|run| run.dag_id.clone()));
+    Ok(())
 }
 
 /// Locks the DAGs, the backfills and the runs, decides anew and starts them.

@@ -22,7 +22,7 @@ use super::plan::{Owner, Plan, info, next_after, plan};
 use super::report::{CreatedRuns, NotCreated};
 use super::shaping::{Shaping, Unasked};
 use super::{INSTANCES_PER_TRANSACTION, making, runs_per_transaction};
-use crate::halves::halve;
+use crate::halves::Batches;
 use crate::put_off::PutOff;
 use crate::{Context, Error};
 
@@ -49,21 +49,19 @@ pub(super) async fn create(
             return Ok(());
         }
     };
-    let mut left: Vec<Vec<&Candidate>> = batches(&gathered.candidates, runs_per_transaction(cx));
-    left.reverse();
-    while let Some(batch) = left.pop() {
+    let mut batches = Batches::new(&cx.db, batches(&gathered.candidates, runs_per_transaction(cx)));
+    while let Some(batch) = batches.next() {
         cx.progress.gets_on();
         let task = &Task { cx, making, batch: &batch, assets: &gathered.assets, shaping: &shaping, now };
-        match cx.db.transact(|tx| async move { task.run(tx).await }.scope_boxed()).await {
+        let done = batches.db().transact(|tx| async move { task.run(tx).await }.scope_boxed()).await;
+        match done {
             Ok((part, unasked)) => {
                 report.add(part);
                 let ready = shaping.ask(unasked, report).await;
-                if !ready.is_empty() {
-                    left.push(batch.into_iter().filter(|of| ready.contains(&of.dag_id)).collect());
-                }
+                batches.again(batch.into_iter().filter(|of| ready.contains(&of.dag_id)).collect());
             }
             Err(error) => {
-                if let Some((candidate, error)) = halve(&cx.db, &batch, error, &mut left)? {
+                if let Some((candidate, error)) = batches.refused(&batch, error)? {
                     put_off.refused(candidate.dag_id.clone(), now);
                     report.refuse(&candidate.dag_id, NotCreated::not_taken(&error));
                 }

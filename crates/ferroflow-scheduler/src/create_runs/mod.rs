@@ -74,35 +74,47 @@ impl DueRound {
 pub async fn create_runs(cx: &Context, now: Timestamp) -> Result<CreatedRuns, Error> {
     let (mut report, mut round) = (CreatedRuns::default(), DueRound::default());
     loop {
-        report.add(create_some(cx, &mut round, now).await?);
+        create_some(cx, &mut round, now, &mut report).await?;
         if !round.is_under_way() {
             return Ok(report);
         }
     }
 }
 
-/// The same for some of the DAGs, in one pass.
+/// The same for some of the DAGs, in one pass. What was made is told whatever follows.
 pub(crate) async fn create_some(
     cx: &Context,
     round: &mut DueRound,
     now: Timestamp,
-) -> Result<CreatedRuns, Error> {
-    let mut report = CreatedRuns::default();
+    report: &mut CreatedRuns,
+) -> Result<(), Error> {
     if !cx.settings.scheduler.use_job_schedule {
-        return Ok(report);
+        return Ok(());
     }
-    // Each is large, and whoever awaits both would be larger than a stack likes.
-    Box::pin(partitions::create(cx, &mut round.partitions, now, &mut report)).await?;
-    let got_run: BTreeSet<String> = report.created.iter().map(|run| run.dag_id.clone()).collect();
-    let gathered = Box::pin(candidates::gather(cx, &got_run, round, now, &mut report)).await?;
-    batch::create(cx, &gathered, &mut round.dags, now, &mut report).await?;
-    round.last = gathered.last;
-    for run in &report.created {
+    let mut part = CreatedRuns::default();
+    let done = pass(cx, round, now, &mut part).await;
+    for run in &part.created {
         round.dags.done(&run.dag_id);
         cx.driver.questions.used(&run.dag_id, run.partition_key.as_deref());
     }
-    report.advanced.iter().for_each(|dag_id| cx.driver.questions.used(dag_id, None));
-    Ok(report)
+    part.advanced.iter().for_each(|dag_id| cx.driver.questions.used(dag_id, None));
+    report.add(part);
+    done
+}
+
+async fn pass(
+    cx: &Context,
+    round: &mut DueRound,
+    now: Timestamp,
+    report: &mut CreatedRuns,
+) -> Result<(), Error> {
+    // Each is large, and whoever awaits both would be larger than a stack likes.
+    Box::pin(partitions::create(cx, &mut round.partitions, now, report)).await?;
+    let got_run: BTreeSet<String> = report.created.iter().map(|run| run.dag_id.clone()).collect();
+    let gathered = Box::pin(candidates::gather(cx, &got_run, round, now, report)).await?;
+    batch::create(cx, &gathered, &mut round.dags, now, report).await?;
+    round.last = gathered.last;
+    Ok(())
 }
 
 /// What checks the names of runs. It takes a while to be made, so only who has a run to make asks for it.

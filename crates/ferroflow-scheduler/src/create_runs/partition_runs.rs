@@ -15,7 +15,7 @@ use super::plan::{Owner, Plan, plan};
 use super::report::{CreatedRuns, NotCreated};
 use super::runs_per_transaction;
 use super::shaping::{Shaping, Unasked};
-use crate::halves::halve;
+use crate::halves::Batches;
 use crate::put_off::PutOff;
 use crate::run::Definition;
 use crate::{Context, Error};
@@ -41,25 +41,22 @@ impl Task<'_> {
         put_off: &mut PutOff<i64>,
         report: &mut CreatedRuns,
     ) -> Result<(), Error> {
-        let chunks = runs.chunks(runs_per_transaction(self.cx)).rev();
-        let mut left: Vec<Vec<&DueRun<'_>>> = chunks.map(|chunk| chunk.iter().collect()).collect();
-        while let Some(batch) = left.pop() {
+        let chunks = runs.chunks(runs_per_transaction(self.cx));
+        let mut batches = Batches::new(&self.cx.db, chunks.map(|chunk| chunk.iter().collect()).collect());
+        while let Some(batch) = batches.next() {
             self.cx.progress.gets_on();
             let (runs, shaped) = (batch.as_slice(), &shaping);
             let made =
-                self.cx.db.transact(|tx| async move { self.run(tx, runs, shaped).await }.scope_boxed());
+                batches.db().transact(|tx| async move { self.run(tx, runs, shaped).await }.scope_boxed());
             match made.await {
                 Ok((part, unasked)) => {
                     report.add(part);
                     let ready = shaping.ask(unasked, report).await;
-                    if !ready.is_empty() {
-                        left.push(
-                            batch.into_iter().filter(|(_, dag_id, _)| ready.contains(*dag_id)).collect(),
-                        );
-                    }
+                    let is_ready = |of: &&DueRun<'_>| ready.contains(of.1);
+                    batches.again(batch.into_iter().filter(is_ready).collect());
                 }
                 Err(error) => {
-                    if let Some(((id, dag_id, _), error)) = halve(&self.cx.db, runs, error, &mut left)? {
+                    if let Some(((id, dag_id, _), error)) = batches.refused(runs, error)? {
                         put_off.refused(*id, self.now);
                         report.refuse(dag_id, NotCreated::not_taken(&error));
                     }

@@ -94,6 +94,16 @@ impl Memory {
         self.waiting.remove(key);
     }
 
+    /// These tries are not known any longer.
+    pub(super) fn remove_tries(&mut self, ids: &[Uuid]) {
+        let ids: HashSet<&Uuid> = ids.iter().collect();
+        let known = self.stays.iter().filter(|(_, stay)| ids.contains(&stay.id));
+        let keys: Vec<InstanceKey> = known.map(|(key, _)| key.clone()).collect();
+        for key in &keys {
+            self.remove(key);
+        }
+    }
+
     /// Nobody of a run waits any longer.
     pub(super) fn remove_run(&mut self, dag_run_id: i64) {
         let keys = self.runs.get(&dag_run_id).map(|run| run.keys.clone()).unwrap_or_default();

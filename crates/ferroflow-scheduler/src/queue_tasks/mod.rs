@@ -100,7 +100,12 @@ impl TaskQueue {
         executors: &[ExecutorSlots],
         now: Timestamp,
     ) -> Result<QueuedTasks, Error> {
-        self.new.extend(self.put_off.take_due(now));
+        let again = self.put_off.take_due(now);
+        if !again.is_empty() {
+            // Those that are not found now are found by a sweep, if they are not known.
+            self.locked().remove_tries(&again);
+            self.new.extend(again);
+        }
         if self.is_empty() {
             return Ok(QueuedTasks::default());
         }

@@ -1,8 +1,11 @@
 //! Rows that the database refuses to write, for a reason that only it knows: each is set aside, told of, and tried again
 //! later every time. All others go on in the same cycles.
 
+use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::news::{self, News};
 use ferroflow_model::state::RunState;
 use ferroflow_model::why::Kind;
+use ferroflow_scheduler::cycle::{CycleReport, Step};
 use ferroflow_scheduler::why::{Asked, why};
 use ferroflow_telemetry::metrics::{MetricsSettings, Prometheus};
 use ferroflow_testkit::Server;
@@ -19,6 +22,7 @@ use crate::whole::Whole;
 on_every_database!(
     a_run_that_cannot_be_made,
     a_run_that_cannot_start,
+    a_run_that_cannot_start_while_much_is_told,
     a_task_instance_that_cannot_be_scheduled,
     a_task_instance_that_cannot_be_queued,
 );
@@ -69,6 +73,26 @@ async fn a_run_that_cannot_start(server: Server) {
     assert_eq!(place.run("aa", "run_0").await.state, RunState::Running);
 }
 
+/// Somebody tells something in every cycle, just before runs are started: others would have their turn in the midst of it.
+async fn a_run_that_cannot_start_while_much_is_told(server: Server) {
+    let place = Place::new(server, &["aa", "bb", "cc", "zz"].map(plan)).await;
+    add(&place, ["aa", "bb", "cc", "zz"].map(|dag_id| queued(dag_id, 0))).await;
+    place.database.refuse("UPDATE", "dag_run", "NEW.dag_id = 'aa' AND NEW.state = 'running'").await;
+    let mut whole = Whole::new(&place, NOW).await;
+    for _ in 0..4 {
+        whole.now += SignedDuration::from_millis(1);
+        let (mut report, mut next) = (CycleReport::default(), Some(Step::Harvest));
+        while let Some(step) = next {
+            if step == Step::StartRuns {
+                let told = whole.db.transact(|tx| news::tell(tx, News::Assets).scope_boxed());
+                told.await.unwrap();
+            }
+            next = whole.scheduler.step(step, &mut report, whole.now).await.unwrap();
+        }
+    }
+    assert_eq!(whole.handed(), ["bb run_0 a", "cc run_0 a", "zz run_0 a"]);
+}
+
 async fn a_task_instance_that_cannot_be_scheduled(server: Server) {
     Box::pin(a_task_instance_that_cannot_become(server, "scheduled", "run")).await;
 }
@@ -90,6 +114,23 @@ async fn a_task_instance_that_cannot_become(server: Server, state: &str, what: &
     assert!(refused.iter().any(is_told), "{refused:?}");
     place.database.refuse_no_more("task_instance").await;
     assert!(!reasons(&place, Some("run_0")).await.iter().any(is_told));
+    whole.after(SignedDuration::from_secs(61)).await;
+    assert_eq!(whole.handed(), ["aa run_0 a"]);
+}
+
+/// The database refuses to queue it, and when that is tried again, its row cannot be read.
+#[tokio::test]
+async fn a_task_instance_that_cannot_be_read_when_it_is_tried_again() {
+    let place = Place::new(Server::Sqlite, &[plan("aa")]).await;
+    place.running(&[a_run("aa", "run_0", at("2024-01-01"))], &["a", "b"], None).await;
+    place.database.refuse("UPDATE", "task_instance", "NEW.state = 'queued'").await;
+    let mut whole = Whole::new(&place, NOW).await;
+    whole.settle().await;
+    place.database.refuse_no_more("task_instance").await;
+    place.database.execute("UPDATE task_instance SET pool_slots = 'many' WHERE task_id = 'a'").await;
+    whole.after(SignedDuration::from_secs(61)).await;
+    assert!(whole.handed().is_empty());
+    place.database.execute("UPDATE task_instance SET pool_slots = 1 WHERE task_id = 'a'").await;
     whole.after(SignedDuration::from_secs(61)).await;
     assert_eq!(whole.handed(), ["aa run_0 a"]);
 }

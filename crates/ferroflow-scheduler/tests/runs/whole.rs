@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use ferroflow_db::dag_run::NewDagRun;
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
-use ferroflow_db::{ScopedFutureExt as _, dag_run, serialized_dag, task_instance_step};
+use ferroflow_db::{Db, ScopedFutureExt as _, dag_run, serialized_dag, task_instance_step};
 use ferroflow_execution::Refusal;
 use ferroflow_executor::{Adopted, Event, Executor, Happening, Orphan, Workload, WorkloadInstance};
 use ferroflow_model::id::{NOT_MAPPED, new_v7};
@@ -23,6 +23,8 @@ use crate::place::{Place, at};
 pub(crate) struct Whole {
     pub(crate) scheduler: Scheduler<Hands, Nobody>,
     pub(crate) now: Timestamp,
+    /// As the scheduler has it: what is told by it reaches the scheduler.
+    pub(crate) db: Db,
     field: Arc<Mutex<Field>>,
 }
 
@@ -65,7 +67,8 @@ impl Whole {
             adopters: Nobody,
             width: 4,
         };
-        Self { scheduler: Scheduler::new(parts, now), now, field }
+        let db = parts.cx.db.clone();
+        Self { scheduler: Scheduler::new(parts, now), now, db, field }
     }
 
     /// One cycle, a little later than the last.
