@@ -11,4 +11,5 @@ mod beside_airflow;
 mod custom_timetables;
 mod every_database;
 mod hashes;
+mod locked;
 mod schedules;
