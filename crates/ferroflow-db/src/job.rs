@@ -9,6 +9,9 @@ use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
 
+/// So long after now nobody can have been heard of, however wrong a clock is: such a heartbeat is none.
+const AHEAD: SignedDuration = SignedDuration::from_hours(72);
+
 /// A component that starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewJob {
@@ -50,10 +53,15 @@ pub struct Job {
 impl Job {
     /// Whether it runs, and has shown so lately.
     pub fn is_alive(&self, now: Timestamp, patience: SignedDuration) -> bool {
-        // A clock that is wrong has told one that is far ahead: it shows nothing.
-        let is_fresh = |beat: Timestamp| now.duration_since(beat).abs() < patience;
+        // The clock of one that lives may be ahead of ours, and its heartbeat counts.
+        let is_fresh = |beat: Timestamp| now.duration_since(beat) < patience && beat <= latest_possible(now);
         self.state == Some(JobState::Running) && self.latest_heartbeat.is_some_and(is_fresh)
     }
+}
+
+/// The last heartbeat that can be believed.
+pub(crate) fn latest_possible(now: Timestamp) -> Timestamp {
+    now.checked_add(AHEAD).unwrap_or(Timestamp::MAX)
 }
 
 /// Announces a component that runs from now on, and returns the id of its row.
@@ -130,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_shows_that_it_lives_far_ahead_shows_nothing() {
+    fn who_is_ahead_lives_and_who_is_impossibly_far_ahead_shows_nothing() {
         let at = |second| Timestamp::from_second(second).ok();
         let alive = |latest_heartbeat| {
             let job = Job {
@@ -147,7 +155,8 @@ mod tests {
             };
             job.is_alive(at(1_000).unwrap_or_default(), SignedDuration::from_secs(30))
         };
-        assert!(alive(at(990)) && alive(at(1_010)));
-        assert!(!alive(at(970)) && !alive(at(1_030)) && !alive(None));
+        let days = |days: i64| 1_000 + days * 24 * 60 * 60;
+        assert!(alive(at(971)) && alive(at(1_010)) && alive(at(1_030)) && alive(at(days(3))));
+        assert!(!alive(at(970)) && !alive(at(days(3) + 1)) && !alive(None));
     }
 }

@@ -1,9 +1,10 @@
 //! `job`, as far as schedulers see from it which of them are gone.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::bind::binds;
 use crate::error::Error;
+use crate::job::latest_possible;
 use crate::row::Row;
 use crate::statement::sql;
 use crate::tx::Tx;
@@ -19,12 +20,9 @@ pub struct SilentScheduler {
     pub latest_heartbeat: Option<Timestamp>,
 }
 
-/// So long after now nobody can have been heard of, however wrong a clock is: such a heartbeat is none.
-const AHEAD: SignedDuration = SignedDuration::from_hours(72);
-
 /// The schedulers that are said to run and were last heard of before a time, or at none that can be believed.
 pub async fn silent(tx: &mut Tx, before: Timestamp, now: Timestamp) -> Result<Vec<SilentScheduler>, Error> {
-    let rows = tx.fetch_all(sql!("job/silent_schedulers"), binds![before, ahead(now)]).await?;
+    let rows = tx.fetch_all(sql!("job/silent_schedulers"), binds![before, latest_possible(now)]).await?;
     let scheduler = |row: &Row| {
         Ok(SilentScheduler {
             id: row.get("id")?,
@@ -38,11 +36,7 @@ pub async fn silent(tx: &mut Tx, before: Timestamp, now: Timestamp) -> Result<Ve
 
 /// Notes that a scheduler is gone. False if it was heard of since, or if somebody was faster.
 pub async fn give_up(tx: &mut Tx, id: i64, before: Timestamp, now: Timestamp) -> Result<bool, Error> {
-    Ok(tx.execute(sql!("job/give_up"), binds![id, before, ahead(now)]).await? == 1)
-}
-
-fn ahead(now: Timestamp) -> Timestamp {
-    now.checked_add(AHEAD).unwrap_or(Timestamp::MAX)
+    Ok(tx.execute(sql!("job/give_up"), binds![id, before, latest_possible(now)]).await? == 1)
 }
 
 /// The schedulers that were heard of since a time and do not run any more: ended, or given up.
