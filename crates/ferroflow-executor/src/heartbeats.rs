@@ -1,30 +1,17 @@
 //! Tells the database that tasks live, and hears which are not wanted any more.
-//!
-//! All tasks of an executor are told of together: one statement, however many run. In between it is looked whether
-//! somebody has cleared or marked one of them, so that this takes a second to be noticed, not a heartbeat.
 
 use std::collections::HashMap;
-use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ferroflow_execution::Refusal;
-use ferroflow_execution::task_instance::Heard;
 use ferroflow_model::supervision::EndOrder;
 use ferroflow_python::Remains;
-use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::supervise::Supervision;
-
-/// How soon it is noticed that a task is not wanted any more.
-const LOOK: Duration = Duration::from_secs(1);
-
-/// How long the database may take for an answer before that is told: while it is waited for, nothing else is noticed.
-const ANSWER: Duration = Duration::from_secs(10);
+pub(crate) use look_after::look_after;
 
 /// The task instances that an executor runs. A try that was put off may be here twice: once for the process that is
 /// about to end, and once for the next.
@@ -162,13 +149,20 @@ impl Running {
         beating.collect()
     }
 
-    fn heard(&self, beating: &[(Ticket, Uuid, i32)]) {
+    /// The database has been told of these, but for what it has not taken. Answers whether some of that is to be told again
+    /// soon: others may look at its row.
+    fn heard(&self, beating: &[(Ticket, Uuid, i32)], untaken: &[(Uuid, i32)]) -> bool {
         let mut running = self.lock();
-        for (ticket, ..) in beating {
-            if let Some(beating) = running.get_mut(ticket).and_then(Entry::beating) {
+        let mut is_any_left = false;
+        for (ticket, id, pid) in beating {
+            let Some(entry) = running.get_mut(ticket) else { continue };
+            let is_told_to_end = entry.orders.borrow().is_some();
+            if let Some(beating) = entry.beating() {
                 beating.last = Stopwatch::start();
+                is_any_left |= !is_told_to_end && untaken.contains(&(*id, *pid));
             }
         }
+        is_any_left
     }
 
     /// Whether it runs here and is told of, though others may have locked its row. Once it is not, it is given up here.
@@ -222,76 +216,6 @@ impl Entry {
     }
 }
 
-/// Looks after what runs, without end. Costs nothing while nothing runs.
-pub(crate) async fn look_after(supervision: &Supervision, running: &Running) {
-    let settings = &supervision.settings;
-    let limit = settings.scheduler.task_instance_heartbeat_timeout;
-    let mut since = Stopwatch::start();
-    let mut is_any_locked = false;
-    loop {
-        tokio::time::sleep(LOOK).await;
-        // As soon as somebody lets go of a row it tells that its task lives: others may look at it, too.
-        let is_beat = is_any_locked || since.elapsed() >= settings.workers.min_heartbeat_interval;
-        let beating = running.beating(is_beat);
-        if beating.is_empty() {
-            is_any_locked = false;
-            continue;
-        }
-        match answer(ask(supervision, &beating, is_beat), running, limit).await {
-            Ok(heard) => {
-                if is_beat {
-                    since = Stopwatch::start();
-                    is_any_locked = !heard.locked.is_empty();
-                    running.heard(&beating);
-                }
-                turn_away_refused(running, &beating, &heard.refused);
-            }
-            Err(refusal) => tracing::warn!("heartbeats of tasks fail: {}", chain(&refusal)),
-        }
-        running.give_up(limit);
-    }
-}
-
-/// Waits for the answer, however long the database takes: whoever left a statement alone would leave its connection and
-/// what that has locked, too. Who is not heard meanwhile is given up.
-async fn answer(
-    asking: impl Future<Output = Result<Heard, Refusal>>,
-    running: &Running,
-    limit: Duration,
-) -> Result<Heard, Refusal> {
-    let mut asking = pin!(asking);
-    loop {
-        tokio::select! {
-            answered = &mut asking => return answered,
-            () = tokio::time::sleep(ANSWER) => {
-                tracing::warn!("heartbeats of tasks wait for the database");
-                running.give_up(limit);
-            }
-        }
-    }
-}
-
-async fn ask(
-    supervision: &Supervision,
-    beating: &[(Ticket, Uuid, i32)],
-    is_beat: bool,
-) -> Result<Heard, Refusal> {
-    let service = &supervision.service;
-    if is_beat {
-        let processes: Vec<(Uuid, i32)> = beating.iter().map(|(_, id, pid)| (*id, *pid)).collect();
-        return service.heartbeats(&supervision.host.name, &processes).await;
-    }
-    let ids: Vec<Uuid> = beating.iter().map(|(_, id, _)| *id).collect();
-    Ok(Heard { refused: service.no_longer_running(&ids).await?, locked: Vec::new() })
-}
-
-fn turn_away_refused(running: &Running, beating: &[(Ticket, Uuid, i32)], refused: &[(Uuid, Refusal)]) {
-    for (id, refusal) in refused {
-        tracing::debug!(%id, "a task is not to run any more: {}", chain(refusal));
-        let tickets = beating.iter().filter(|(_, beating, _)| beating == id);
-        tickets.for_each(|(ticket, ..)| running.turn_away_stay(*ticket));
-    }
-}
-
+mod look_after;
 #[cfg(test)]
 mod tests;

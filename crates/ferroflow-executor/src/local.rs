@@ -194,4 +194,8 @@ impl Watcher for Reporter {
         self.running.settled(self.ticket);
         self.report(Happening::StateSet(state));
     }
+
+    fn moved_on(&self) {
+        self.running.settled(self.ticket);
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::task_instance::pulse::{self, Pulse};
-use ferroflow_db::{Error, ScopedFutureExt as _, Tx};
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::clock;
 use serde_json::json;
@@ -14,7 +14,7 @@ use super::model::Heartbeat;
 use crate::{Refusal, Service};
 
 /// What came of heartbeats.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Heard {
     /// Those that should not live, and why.
     pub refused: Vec<(Uuid, Refusal)>,
@@ -31,51 +31,54 @@ impl Service {
 
     /// The same for many on one host, each with its process. No row is waited for that somebody else has locked.
     pub async fn heartbeats(&self, hostname: &str, running: &[(Uuid, i32)]) -> Result<Heard, Refusal> {
-        if running.is_empty() {
-            return Ok(Heard::default());
-        }
-        let now = clock::now();
-        let looked = self.db.transact(|tx| {
-            async move {
-                let heard = pulse::beat(tx, hostname, running, now).await?;
-                let unheard: Vec<(Uuid, i32)> =
-                    running.iter().filter(|one| !heard.contains(one)).copied().collect();
-                let found = look(tx, &unheard).await?;
-                Ok((unheard, found))
-            }
-            .scope_boxed()
-        });
-        let (unheard, found) = looked.await?;
-        let mut heard = Heard::default();
-        for (id, pid) in unheard {
-            match why_not(found.get(&id), Some((hostname, pid))) {
-                Some(refusal) => heard.refused.push((id, refusal)),
-                None => heard.locked.push(id),
-            }
-        }
-        Ok(heard)
+        let unheard = self.beat(hostname, running).await?;
+        let refused = self.no_longer_running_as(hostname, &unheard).await?;
+        let is_refused = |process: &(Uuid, i32)| refused.iter().any(|(id, pid, _)| (*id, *pid) == *process);
+        let locked = unheard.iter().filter(|process| !is_refused(process)).map(|(id, _)| *id).collect();
+        Ok(Heard { refused: refused.into_iter().map(|(id, _, refusal)| (id, refusal)).collect(), locked })
     }
 
-    /// Which of these task instances do not run any more, and why. Nothing is written.
-    pub async fn no_longer_running(&self, ids: &[Uuid]) -> Result<Vec<(Uuid, Refusal)>, Refusal> {
-        if ids.is_empty() {
+    /// They show that they live, and nobody looks why a row does not take that: the history of task instances, say, may be
+    /// locked as a whole. Answers whose rows do not: they should not live, or somebody else has locked them.
+    pub async fn beat(&self, hostname: &str, running: &[(Uuid, i32)]) -> Result<Vec<(Uuid, i32)>, Refusal> {
+        if running.is_empty() {
             return Ok(Vec::new());
         }
-        let found = self.db.read(|tx| {
-            async move { Ok(pulse::look(tx, ids).await?.into_iter().collect::<HashMap<_, _>>()) }
-                .scope_boxed()
+        let now = clock::now();
+        let beaten =
+            self.db.transact(|tx| async move { pulse::beat(tx, hostname, running, now).await }.scope_boxed());
+        let heard = beaten.await?;
+        Ok(running.iter().filter(|process| !heard.contains(process)).copied().collect())
+    }
+
+    /// Which of these should not run, or not as these processes on a host, and why. Nothing is written.
+    pub async fn no_longer_running_as(
+        &self,
+        hostname: &str,
+        running: &[(Uuid, i32)],
+    ) -> Result<Vec<(Uuid, i32, Refusal)>, Refusal> {
+        let ids: Vec<Uuid> = running.iter().map(|(id, _)| *id).collect();
+        let found = self.look(&ids).await?;
+        let refused = running.iter().filter_map(|(id, pid)| {
+            let refusal = why_not(found.get(id), Some((hostname, *pid)))?;
+            Some((*id, *pid, refusal))
         });
-        let found = found.await?;
+        Ok(refused.collect())
+    }
+
+    /// Which of these task instances do not run any more, whatever their processes, and why. Nothing is written.
+    pub async fn no_longer_running(&self, ids: &[Uuid]) -> Result<Vec<(Uuid, Refusal)>, Refusal> {
+        let found = self.look(ids).await?;
         Ok(ids.iter().filter_map(|id| Some((*id, why_not(found.get(id), None)?))).collect())
     }
-}
 
-async fn look(tx: &mut Tx, running: &[(Uuid, i32)]) -> Result<HashMap<Uuid, Pulse>, Error> {
-    if running.is_empty() {
-        return Ok(HashMap::new());
+    async fn look(&self, ids: &[Uuid]) -> Result<HashMap<Uuid, Pulse>, Refusal> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let found = self.db.read(|tx| async move { pulse::look(tx, ids).await }.scope_boxed());
+        Ok(found.await?.into_iter().collect())
     }
-    let ids: Vec<Uuid> = running.iter().map(|(id, _)| *id).collect();
-    Ok(pulse::look(tx, &ids).await?.into_iter().collect())
 }
 
 /// Why an instance should not run, or not in this process. Where it runs is asked before whether.

@@ -120,3 +120,14 @@ fn who_has_not_begun_is_turned_away() {
     running.turn_away(Uuid::from_u128(1));
     assert_eq!(*orders.borrow(), Some(EndOrder::Unwanted));
 }
+
+#[test]
+fn what_is_not_taken_is_told_again_unless_it_is_told_to_end() {
+    let running = Running::default();
+    let (ticket, _orders) = running.add(Uuid::from_u128(1));
+    running.started(ticket, 7);
+    let beating = running.beating(true);
+    assert!(!running.heard(&beating, &[]) && running.heard(&beating, &[(Uuid::from_u128(1), 7)]));
+    running.turn_away_stay(ticket);
+    assert!(!running.heard(&beating, &[(Uuid::from_u128(1), 7)]));
+}

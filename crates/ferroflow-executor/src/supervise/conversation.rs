@@ -150,7 +150,10 @@ impl<'a> Conversation<'a> {
                 Answer::Done
             }
             // What its row says now is for others to read.
-            Ok(Told::MovedOn) => Answer::Done,
+            Ok(Told::MovedOn) => {
+                self.watcher.moved_on();
+                Answer::Done
+            }
             Err(refusal) => {
                 // What there was no time for is told once more when the process has ended.
                 if self.reports.undelivered.state().is_none() {

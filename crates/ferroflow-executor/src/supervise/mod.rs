@@ -116,6 +116,8 @@ pub(crate) trait Watcher: Send + Sync {
     fn telling(&self, is_telling: bool);
     /// Its row has this state now.
     fn state_set(&self, state: TaskState);
+    /// Its row had the state that it told, and has moved on since.
+    fn moved_on(&self);
 }
 
 /// A task instance that is not running any more.
