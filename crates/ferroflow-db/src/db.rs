@@ -191,6 +191,7 @@ impl Db {
     where
         W: for<'t> FnMut(&'t mut Tx) -> ScopedBoxFuture<'a, 't, Result<T, Error>>,
     {
+        let _turn = if purpose == Purpose::Read { None } else { self.turns.take().await };
         let mut tx = self.begin(purpose).await?;
         tx.parts.is_on = purpose == Purpose::WriteInParts;
         tx.parts.is_in_haste = self.lock_patience.is_some();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use crate::db::Db;
 
@@ -20,26 +21,39 @@ const PATIENCE: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
     free: Arc<Semaphore>,
-    /// The turn itself, as long as somebody has it.
-    _taken: Option<Arc<OwnedSemaphorePermit>>,
+    /// When whoever has to wait for its turns goes on without; nothing of those who do not.
+    hurry: Option<CancellationToken>,
 }
 
 impl Default for Turns {
     fn default() -> Self {
-        Self { free: Arc::new(Semaphore::new(AT_A_TIME)), _taken: None }
+        Self { free: Arc::new(Semaphore::new(AT_A_TIME)), hurry: None }
+    }
+}
+
+impl Turns {
+    /// The turn for one transaction, if it needs one: whatever is done between two, nobody waits in turn for that.
+    pub(crate) async fn take(&self) -> Option<OwnedSemaphorePermit> {
+        let hurry = self.hurry.as_ref()?;
+        tokio::select! {
+            biased;
+            () = hurry.cancelled() => None,
+            // Nobody closes it.
+            taken = Arc::clone(&self.free).acquire_owned() => taken.ok(),
+        }
     }
 }
 
 impl Db {
     /// The same database for whoever asks again for a row that others had locked, with a [patience](Db::with_lock_patience):
-    /// a few at a time, and each hardly waits. It is somebody else's turn when this is dropped, so it should not outlive the
-    /// question.
-    pub async fn in_turn(&self) -> Self {
+    /// of all transactions that write a few go at a time, and each hardly waits. Once there is a hurry, none waits for its
+    /// turn.
+    #[must_use]
+    pub fn in_turn(&self, hurry: &CancellationToken) -> Self {
         if self.lock_patience.is_none() {
             return self.clone();
         }
-        // Nobody closes it.
-        let taken = Arc::clone(&self.turns.free).acquire_owned().await.ok().map(Arc::new);
-        Self { turns: Turns { _taken: taken, ..self.turns.clone() }, ..self.with_lock_patience(PATIENCE) }
+        let turns = Turns { hurry: Some(hurry.clone()), ..self.turns.clone() };
+        Self { turns, ..self.with_lock_patience(PATIENCE) }
     }
 }

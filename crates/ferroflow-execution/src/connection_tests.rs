@@ -1,5 +1,7 @@
 //! Connections that somebody wants to be tried: what the process asks that tries one, and what it tells.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use ferroflow_db::connection::Connection;
 use ferroflow_db::connection_test::{self, AskedTest};
 use ferroflow_db::{ScopedFutureExt as _, Tx, connection};
@@ -18,7 +20,7 @@ use crate::{Answer, Asker, Refusal, Service, read};
 /// As much of a message as its column takes.
 const LONGEST_MESSAGE: usize = 2000;
 
-/// What came of a test.
+/// What came of a test, as its process told it.
 #[derive(Clone, Debug, Deserialize)]
 struct ConnectionTestResult {
     state: String,
@@ -32,6 +34,32 @@ pub struct ConnectionTestRequests {
     pub service: Service,
     /// The test.
     pub test: Uuid,
+    /// What its process told.
+    pub told: ToldTest,
+}
+
+/// What the process of a test told, also if that is not stored yet.
+#[derive(Clone, Debug, Default)]
+pub struct ToldTest(Arc<Mutex<Option<TestOutcome>>>);
+
+/// What came of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestOutcome {
+    /// Whether the connection is good.
+    pub is_good: bool,
+    /// What is said of that.
+    pub message: Option<String>,
+}
+
+impl ToldTest {
+    /// What it told first, if it told anything.
+    pub fn outcome(&self) -> Option<TestOutcome> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<TestOutcome>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Answers for ConnectionTestRequests {
@@ -71,7 +99,9 @@ impl ConnectionTestRequests {
                 });
             }
         };
-        self.service.end_connection_test(self.test, is_good, result.result_message.as_deref()).await?;
+        let outcome = TestOutcome { is_good, message: result.result_message };
+        self.told.lock().get_or_insert_with(|| outcome.clone());
+        self.service.end_connection_test(self.test, &outcome).await?;
         Ok(Answer::Done)
     }
 }
@@ -104,14 +134,10 @@ impl Service {
     }
 
     /// Notes what came of a test. A connection that is good is stored, if that was asked for.
-    pub async fn end_connection_test(
-        &self,
-        id: Uuid,
-        is_good: bool,
-        message: Option<&str>,
-    ) -> Result<(), Refusal> {
-        let now = clock::now();
-        let message: Option<String> = message.map(|message| message.chars().take(LONGEST_MESSAGE).collect());
+    pub async fn end_connection_test(&self, id: Uuid, outcome: &TestOutcome) -> Result<(), Refusal> {
+        let (now, is_good) = (clock::now(), outcome.is_good);
+        let shortened = |message: &String| message.chars().take(LONGEST_MESSAGE).collect::<String>();
+        let message = outcome.message.as_ref().map(shortened);
         let message = message.as_deref();
         let ended = self.db.transact(|tx| self.end_test(tx, id, is_good, message, now).scope_boxed());
         match ended.await? {

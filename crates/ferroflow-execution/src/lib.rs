@@ -50,7 +50,7 @@ use serde::de::DeserializeOwned;
 pub use assets::AssetEvents;
 pub use callbacks::{CallbackRequests, EXECUTION_FAILED};
 pub use clear::clear_instances;
-pub use connection_tests::ConnectionTestRequests;
+pub use connection_tests::{ConnectionTestRequests, TestOutcome, ToldTest};
 pub use dags::DagResponse;
 pub use host::Host;
 pub use masker::{MaskRules, Masker};

@@ -52,11 +52,10 @@ impl<'a> Patience<'a> {
         }
     }
 
-    /// Whom to ask now. After a row that others had locked it is asked in turn, and the turn ends when this is dropped: that
-    /// is to be before it is waited again.
-    pub async fn turn<'s>(&self, service: &'s Service) -> Cow<'s, Service> {
+    /// Whom to ask now. After a row that others had locked its transactions wait for their turn, until there is a hurry.
+    pub fn turn<'s>(&self, service: &'s Service, hurry: &CancellationToken) -> Cow<'s, Service> {
         if self.has_met_lock {
-            Cow::Owned(Service { db: service.db.in_turn().await, ..service.clone() })
+            Cow::Owned(Service { db: service.db.in_turn(hurry), ..service.clone() })
         } else {
             Cow::Borrowed(service)
         }
@@ -153,17 +152,15 @@ pub(crate) async fn ask_patiently<R: Requests>(
     limit: Duration,
 ) -> Result<Answer, Refusal> {
     let mut patience = Patience::new(kind);
+    // Whoever asks has time until it is ended itself.
+    let no_hurry = CancellationToken::new();
     let mut answered = requests.answered(kind, body).await;
-    // Python has a say in new runs, and nobody waits in turn for that.
-    let is_in_turn = kind != "TriggerDagRun";
     while let Err(refusal) = &answered
         && patience.again(refusal, limit).await
     {
         let mut again = requests.clone();
-        if is_in_turn {
-            let service = again.service();
-            *service = patience.turn(service).await.into_owned();
-        }
+        let service = again.service();
+        *service = patience.turn(service, &no_hurry).into_owned();
         answered = again.answered(kind, body).await;
     }
     answered

@@ -10,6 +10,7 @@ use ferroflow_db::{Db, dag_run, pool};
 use ferroflow_model::state::RunState;
 use ferroflow_testkit::{Server, TestDb};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::{Gate, NOW, add_running_runs, get_variable, on_every_database, set_variable};
 
@@ -120,7 +121,7 @@ async fn each_transaction_on_mariadb_has_a_patience_of_its_own() {
     let options = ferroflow_db::Options { pool_size: 1, max_overflow: 0, ..database.options() };
     let db = Db::connect(&options).await.unwrap();
     let scheduler = db.with_lock_patience(Duration::from_secs(1));
-    let again = scheduler.in_turn().await;
+    let again = scheduler.in_turn(&CancellationToken::new());
     for _ in 0..2 {
         for (db, expected) in [(&db, ["3", "3"]), (&scheduler, ["1", "1"]), (&again, ["1", "1"])] {
             let whole = db.transact(|tx| async move { lock_wait(tx).await }.scope_boxed()).await.unwrap();
@@ -131,15 +132,54 @@ async fn each_transaction_on_mariadb_has_a_patience_of_its_own() {
     }
 }
 
-/// Of those who ask again for what was locked a few have a turn, and the others when these are done.
+/// Of those who ask again for what was locked a few have a turn, and the others when these are done, or at once when there
+/// is a hurry.
 #[tokio::test]
 async fn who_has_met_a_lock_asks_again_in_turn() {
     let database = TestDb::migrated(Server::Postgres).await;
     let db = database.connect().await.with_lock_patience(Duration::from_secs(1));
-    let mut turns = vec![db.in_turn().await, db.in_turn().await, db.in_turn().await];
-    assert!(timeout(Duration::from_millis(50), db.in_turn()).await.is_err());
-    turns.pop();
-    timeout(AT_ONCE, db.in_turn()).await.expect("one turn is over");
+    let hurry = CancellationToken::new();
+    let again = db.in_turn(&hurry);
+    let mut turns = Vec::new();
+    for _ in 0..3 {
+        turns.push(pass_gate(&again).await);
+    }
+    let write = || again.transact(|_| async { Ok(()) }.scope_boxed());
+    assert!(timeout(Duration::from_millis(50), write()).await.is_err());
+    timeout(AT_ONCE, again.read(|_| async { Ok(()) }.scope_boxed())).await.expect("no turn").unwrap();
+    let (turn, gate) = turns.pop().unwrap();
+    gate.open();
+    turn.await.unwrap();
+    timeout(AT_ONCE, write()).await.expect("one turn is over").unwrap();
+    turns.push(pass_gate(&again).await);
+    hurry.cancel();
+    timeout(AT_ONCE, write()).await.expect("nobody waits in a hurry").unwrap();
+    for (turn, gate) in turns {
+        gate.open();
+        turn.await.unwrap();
+    }
+}
+
+/// A transaction that has begun, and ends when the gate is opened.
+async fn pass_gate(db: &Db) -> (tokio::task::JoinHandle<()>, Arc<Gate>) {
+    let gate = Arc::new(Gate::default());
+    let passing = tokio::spawn({
+        let (db, gate) = (db.clone(), Arc::clone(&gate));
+        async move {
+            let gate = &gate;
+            db.transact(|_| {
+                async move {
+                    gate.pass().await;
+                    Ok(())
+                }
+                .scope_boxed()
+            })
+            .await
+            .unwrap();
+        }
+    });
+    gate.reached().await;
+    (passing, gate)
 }
 
 /// Another transaction that holds the pools until the gate is opened.

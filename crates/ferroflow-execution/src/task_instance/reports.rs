@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use super::attempt::invalid_state;
 use super::model::{EnterRunning, RunContext, StateUpdate};
+use crate::assets::Mappings;
 use crate::{Host, Patience, Refusal, Service};
 
 /// One stay of a task instance in a process.
@@ -101,7 +102,7 @@ impl Reports<'_> {
                 pid: self.pid,
                 start_date: clock::now(),
             };
-            let answered = patience.turn(self.service).await.run(self.id, &request).await;
+            let answered = patience.turn(self.service, self.hurry).run(self.id, &request).await;
             match answered {
                 Err(refusal)
                     if (refusal.bad_row().is_none() || patience.unreadable_for() < self.slot.at_most)
@@ -131,11 +132,11 @@ impl Reports<'_> {
     async fn deliver(&self, update: &StateUpdate, may_be_done: &mut bool) -> Result<Told, Refusal> {
         let process = (self.host.name.as_str(), self.pid);
         let mut patience = Patience::new("the state of a task");
+        // What Python has said once need not be asked every time.
+        let mappings = Mappings::default();
         loop {
-            let service = patience.turn(self.service).await;
-            let told = service.set_state_of_process(self.id, update, process).await;
-            drop(service);
-            match told {
+            let service = patience.turn(self.service, self.hurry);
+            match service.set_state_of_process(self.id, update, process, &mappings).await {
                 Ok(_) => return Ok(Told::Stored),
                 // A try that is followed by another has gone into the history, with its id; one that waited may have been
                 // moved on already, and may even run again.
@@ -168,8 +169,7 @@ impl Reports<'_> {
         }
         let mut patience = Patience::new("the end of a task");
         loop {
-            let put_down = self.put_down(&*patience.turn(self.service).await, ending).await;
-            match put_down {
+            match self.put_down(&patience.turn(self.service, self.hurry), ending).await {
                 Err(refusal) if self.is_tried_again(&mut patience, &refusal).await => {}
                 answered => return answered,
             }

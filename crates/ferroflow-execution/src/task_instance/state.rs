@@ -53,17 +53,19 @@ const REFERENCES_READ_AGAIN: usize = 5;
 impl Service {
     /// A running task instance tells what became of it. Telling the same again is no error.
     pub async fn set_state(&self, id: Uuid, update: &StateUpdate) -> Result<StateSet, Refusal> {
-        self.set_state_if(id, update, None).await
+        self.set_state_if(id, update, None, &Mappings::default()).await
     }
 
-    /// The same, told by a process on a host. If the instance runs again by now, in another process, it is refused.
+    /// The same, told by a process on a host. If the instance runs again by now, in another process, it is refused. What
+    /// Python says of partitions is kept for the next time.
     pub async fn set_state_of_process(
         &self,
         id: Uuid,
         update: &StateUpdate,
         process: (&str, i32),
+        mappings: &Mappings,
     ) -> Result<StateSet, Refusal> {
-        self.set_state_if(id, update, Some(process)).await
+        self.set_state_if(id, update, Some(process), mappings).await
     }
 
     async fn set_state_if(
@@ -71,8 +73,8 @@ impl Service {
         id: Uuid,
         update: &StateUpdate,
         process: Option<(&str, i32)>,
+        mappings: &Mappings,
     ) -> Result<StateSet, Refusal> {
-        let mappings = &Mappings::default();
         let mut attempts = 0;
         let told = until_done("task_instance/finish", || {
             attempts += 1;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod locked;
 mod messages;
 mod own_messages;
 mod run_messages;

@@ -61,9 +61,8 @@ impl Supervision {
         let process = HolderProcess { pid, hostname: self.host.name.clone(), seen: Some(clock::now()) };
         let mut patience = Patience::new("the start of a callback");
         loop {
-            let service = patience.turn(&self.service).await;
+            let service = patience.turn(&self.service, &self.hurry);
             let begun = service.callback_begins(workload.id, workload.job_id, process.clone()).await;
-            drop(service);
             match begun {
                 Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}
                 answered => return answered,
@@ -105,12 +104,11 @@ impl Supervision {
     async fn put_down(&self, callback: &CallbackInHand, end: Result<(), &str>) -> Result<(), Refusal> {
         let mut patience = Patience::new("the end of a callback");
         loop {
-            let service = patience.turn(&self.service).await;
+            let service = patience.turn(&self.service, &self.hurry);
             let noted = match end {
                 Ok(()) => service.callback_succeeded(callback).await,
                 Err(reason) => service.callback_failed(callback, reason).await,
             };
-            drop(service);
             match noted {
                 Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}
                 Err(refusal) => return Err(refusal),

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferroflow_execution::{ConnectionTestRequests, MaskRules, Masker, Patience, Refusal};
+use ferroflow_execution::{
+    ConnectionTestRequests, MaskRules, Masker, Patience, Refusal, TestOutcome, ToldTest,
+};
 use ferroflow_python::message::map;
 use ferroflow_python::{ChildLimits, Entry, Remains, Sink, Stream, serve};
 use ferroflow_telemetry::chain;
@@ -22,25 +24,27 @@ impl Supervision {
     /// Tries a connection. What comes of it, its process tells; if it told nothing, that is put down. Answers what is left
     /// of a process that cannot be killed.
     pub(super) async fn try_connection(&self, workload: &ConnectionTestWorkload) -> Option<Remains> {
-        let mut remains = None;
-        if let Err(reason) = self.try_to_try_connection(workload, &mut remains).await {
-            tracing::warn!(id = %workload.id, connection = workload.connection_id, reason, "a connection is not tried");
-            let message = format!("The connection could not be tried: {reason}.");
-            if let Err(refusal) = self.note_failed_test(workload.id, &message).await {
+        let (told, mut remains) = (ToldTest::default(), None);
+        if let Err(reason) = self.try_to_try_connection(workload, &told, &mut remains).await {
+            // It may have told while its row was locked, and be ended because that took long.
+            let outcome = told.outcome().unwrap_or_else(|| {
+                tracing::warn!(id = %workload.id, connection = workload.connection_id, reason, "a connection is not tried");
+                let message = Some(format!("The connection could not be tried: {reason}."));
+                TestOutcome { is_good: false, message }
+            });
+            if let Err(refusal) = self.note_test(workload.id, &outcome).await {
                 tracing::error!(id = %workload.id, "what came of a test cannot be stored: {}", chain(&refusal));
             }
         }
         remains
     }
 
-    async fn note_failed_test(&self, id: Uuid, message: &str) -> Result<(), Refusal> {
+    async fn note_test(&self, id: Uuid, outcome: &TestOutcome) -> Result<(), Refusal> {
         let mut patience = Patience::new("the end of a connection test");
         loop {
-            let service = patience.turn(&self.service).await;
-            let noted = service.end_connection_test(id, false, Some(message)).await;
-            drop(service);
-            match noted {
-                // It has told.
+            let service = patience.turn(&self.service, &self.hurry);
+            match service.end_connection_test(id, outcome).await {
+                // It is stored what it told.
                 Err(refusal) if refusal.status() == Some(409) => return Ok(()),
                 Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}
                 answered => return answered,
@@ -51,6 +55,7 @@ impl Supervision {
     async fn try_to_try_connection(
         &self,
         workload: &ConnectionTestWorkload,
+        told: &ToldTest,
         remains: &mut Option<Remains>,
     ) -> Result<(), String> {
         let masker = Arc::new(Masker::new(MaskRules::of(&self.settings)));
@@ -64,8 +69,8 @@ impl Supervision {
             ("connection_id", workload.connection_id.as_str().into()),
             ("timeout", Value::from(timeout.as_secs())),
         ]);
-        let requests =
-            ConnectionTestRequests { service: self.service.with_masker(masker), test: workload.id };
+        let (service, test, told) = (self.service.with_masker(masker), workload.id, told.clone());
+        let requests = ConnectionTestRequests { service, test, told };
         let served = tokio::time::timeout(timeout + LEEWAY, serve(&mut child, first, &requests)).await;
         match served {
             Ok(Ok(exit)) if exit.status.success() => Ok(()),
