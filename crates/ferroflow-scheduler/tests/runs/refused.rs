@@ -38,7 +38,7 @@ async fn a_run_that_cannot_be_made(server: Server) {
     let place = Place::new(server, &["aa", "mm", "zz"].map(plan)).await;
     place.database.refuse("INSERT", "dag_run", "NEW.dag_id = 'aa'").await;
     let whole = Whole::with_schedules(&place, NOW).await;
-    let (mut whole, shown) = for_a_minute(whole).await;
+    let (mut whole, shown) = Box::pin(for_a_minute(whole)).await;
     assert_eq!(whole.handed().len(), 2, "the others have their runs");
     assert_eq!(place.run_ids().await.into_keys().collect::<Vec<_>>(), ["mm", "zz"]);
     assert_tried(&shown, "database");
@@ -63,7 +63,7 @@ async fn a_run_that_cannot_start(server: Server) {
     whole.settle().await;
     assert_eq!(whole.handed(), ["aa run_1 a", "zz run_0 a"], "it keeps no place from the next of its DAG");
     place.database.execute("UPDATE dag SET max_active_runs = 2").await;
-    let (mut whole, shown) = for_a_minute(whole).await;
+    let (mut whole, shown) = Box::pin(for_a_minute(whole)).await;
     assert_tried(&shown, "queued run");
     let refused = reasons(&place, Some("run_0")).await;
     assert!(refused.iter().any(is_told), "{refused:?}");
@@ -84,7 +84,7 @@ async fn a_run_that_cannot_start_while_much_is_told(server: Server) {
         let (mut report, mut next) = (CycleReport::default(), Some(Step::Harvest));
         while let Some(step) = next {
             if step == Step::StartRuns {
-                let told = whole.db.transact(|tx| news::tell(tx, News::Assets).scope_boxed());
+                let told = whole.cx.db.transact(|tx| news::tell(tx, News::Assets).scope_boxed());
                 told.await.unwrap();
             }
             next = whole.scheduler.step(step, &mut report, whole.now).await.unwrap();
@@ -107,7 +107,7 @@ async fn a_task_instance_that_cannot_become(server: Server, state: &str, what: &
     place.running(&runs, &["a", "b"], None).await;
     let refused = format!("NEW.dag_id = 'aa' AND NEW.state = '{state}'");
     place.database.refuse("UPDATE", "task_instance", &refused).await;
-    let (mut whole, shown) = for_a_minute(Whole::new(&place, NOW).await).await;
+    let (mut whole, shown) = Box::pin(for_a_minute(Whole::new(&place, NOW).await)).await;
     assert_eq!(whole.handed(), ["zz run_0 a"], "nobody else waits for it");
     assert_tried(&shown, what);
     let refused = reasons(&place, Some("run_0")).await;

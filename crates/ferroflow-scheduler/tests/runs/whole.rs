@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use ferroflow_db::dag_run::NewDagRun;
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
-use ferroflow_db::{Db, ScopedFutureExt as _, dag_run, serialized_dag, task_instance_step};
+use ferroflow_db::{ScopedFutureExt as _, dag_run, serialized_dag, task_instance_step};
 use ferroflow_execution::Refusal;
 use ferroflow_executor::{Adopted, Event, Executor, Happening, Orphan, Workload, WorkloadInstance};
 use ferroflow_model::id::{NOT_MAPPED, new_v7};
@@ -14,7 +14,7 @@ use ferroflow_scheduler::cycle::CycleReport;
 use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
 use ferroflow_scheduler::run::ExecutorNames;
 use ferroflow_scheduler::scheduler::{Parts, Scheduler};
-use ferroflow_scheduler::{LogPaths, chores};
+use ferroflow_scheduler::{Context, LogPaths, chores};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
@@ -23,8 +23,8 @@ use crate::place::{Place, at};
 pub(crate) struct Whole {
     pub(crate) scheduler: Scheduler<Hands, Nobody>,
     pub(crate) now: Timestamp,
-    /// As the scheduler has it: what is told by it reaches the scheduler.
-    pub(crate) db: Db,
+    /// The scheduler's own: what is told by its database reaches it.
+    pub(crate) cx: Arc<Context>,
     field: Arc<Mutex<Field>>,
 }
 
@@ -67,8 +67,8 @@ impl Whole {
             adopters: Nobody,
             width: 4,
         };
-        let db = parts.cx.db.clone();
-        Self { scheduler: Scheduler::new(parts, now), now, db, field }
+        let cx = Arc::clone(&parts.cx);
+        Self { scheduler: Scheduler::new(parts, now), now, cx, field }
     }
 
     /// One cycle, a little later than the last.
