@@ -119,7 +119,8 @@ async fn a_heart_beats_though_the_row_of_another_is_locked() {
     }
 }
 
-/// Why a row does not take a heartbeat may have to wait, and no heartbeat waits for that.
+/// Why a row does not take a heartbeat may have to wait, and no heartbeat waits for that. (On MariaDB it does: there an
+/// UPDATE waits for tables that refer to its own.)
 #[tokio::test]
 async fn a_heart_beats_though_the_history_is_locked() {
     let instances = instances(TaskState::Running);
