@@ -107,7 +107,7 @@ pub(crate) async fn start_some(
             }
             Err(error) => {
                 if let Some((run, error)) = batches.refused(runs, error)? {
-                    put_off.refused(run.id, now);
+                    put_off.refused(run.id, batches.later(now));
                     report.leave(cx, run, error);
                 }
             }

@@ -27,16 +27,16 @@ use crate::put_off::PutOff;
 use crate::{Context, Error};
 
 /// Makes the runs of all candidates. A batch that the database refuses is made in halves, down to the run that it does
-/// not take: no other is lost for it, and it is put off.
+/// not take: no other is lost for it, and it is put off. Answers whether some are left for another time.
 pub(super) async fn create(
     cx: &Context,
     gathered: &Gathered,
     put_off: &mut PutOff<String>,
     now: Timestamp,
     report: &mut CreatedRuns,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     if gathered.candidates.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let making = &making(cx)?;
     let mut shaping = match Shaping::new(cx).await {
@@ -46,7 +46,7 @@ pub(super) async fn create(
                 let reason = NotCreated::unanswered(no_answer.clone(), NotCreated::InstanceRules);
                 report.refuse(&candidate.dag_id, reason);
             }
-            return Ok(());
+            return Ok(false);
         }
     };
     let mut batches = Batches::new(&cx.db, batches(&gathered.candidates, runs_per_transaction(cx)));
@@ -62,13 +62,13 @@ pub(super) async fn create(
             }
             Err(error) => {
                 if let Some((candidate, error)) = batches.refused(&batch, error)? {
-                    put_off.refused(candidate.dag_id.clone(), now);
+                    put_off.refused(candidate.dag_id.clone(), batches.later(now));
                     report.refuse(&candidate.dag_id, NotCreated::not_taken(&error));
                 }
             }
         }
     }
-    Ok(())
+    Ok(batches.left().next().is_some())
 }
 
 fn batches(candidates: &[Candidate], most: usize) -> Vec<Vec<&Candidate>> {

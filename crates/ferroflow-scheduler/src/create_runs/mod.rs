@@ -112,8 +112,12 @@ async fn pass(
     Box::pin(partitions::create(cx, &mut round.partitions, now, report)).await?;
     let got_run: BTreeSet<String> = report.created.iter().map(|run| run.dag_id.clone()).collect();
     let gathered = Box::pin(candidates::gather(cx, &got_run, round, now, report)).await?;
-    batch::create(cx, &gathered, &mut round.dags, now, report).await?;
-    round.last = gathered.last;
+    if batch::create(cx, &gathered, &mut round.dags, now, report).await? {
+        // The same are looked at once more, without those that are put off.
+        report.is_more_due = true;
+    } else {
+        round.last = gathered.last;
+    }
     Ok(())
 }
 

@@ -57,7 +57,7 @@ impl Task<'_> {
                 }
                 Err(error) => {
                     if let Some(((id, dag_id, _), error)) = batches.refused(runs, error)? {
-                        put_off.refused(*id, self.now);
+                        put_off.refused(*id, batches.later(self.now));
                         report.refuse(dag_id, NotCreated::not_taken(&error));
                     }
                 }

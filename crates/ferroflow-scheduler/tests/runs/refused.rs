@@ -1,12 +1,14 @@
 //! Rows that the database refuses to write, for a reason that only it knows: each is set aside, told of, and tried again
 //! later every time. All others go on in the same cycles.
 
-use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::news::{self, News};
+use ferroflow_db::{Db, Options, ScopedFutureExt as _, dag_run_start};
 use ferroflow_model::state::RunState;
 use ferroflow_model::why::Kind;
 use ferroflow_scheduler::cycle::{CycleReport, Step};
+use ferroflow_scheduler::start_runs::start_runs;
 use ferroflow_scheduler::why::{Asked, why};
+use ferroflow_scheduler::{Context, LOCK_PATIENCE};
 use ferroflow_telemetry::metrics::{MetricsSettings, Prometheus};
 use ferroflow_testkit::Server;
 use ferroflow_testkit::rows::a_run;
@@ -91,6 +93,38 @@ async fn a_run_that_cannot_start_while_much_is_told(server: Server) {
         }
     }
     assert_eq!(whole.handed(), ["bb run_0 a", "cc run_0 a", "zz run_0 a"]);
+}
+
+#[tokio::test]
+async fn a_run_that_is_held_on_postgres() {
+    a_run_that_is_held_and_not_passed_over(Server::Postgres).await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_held_on_mariadb() {
+    a_run_that_is_held_and_not_passed_over(Server::MariaDb).await;
+}
+
+/// However long it takes to find out which one is held: all others start in the same pass.
+async fn a_run_that_is_held_and_not_passed_over(server: Server) {
+    let dag_ids = ["aa", "bb", "cc", "dd", "ee", "ff", "gg", "hh"];
+    let place = Place::new(server, &dag_ids.map(plan)).await;
+    add(&place, dag_ids.map(|dag_id| queued(dag_id, 0))).await;
+    let options = Options { row_locks: false, ..place.database.options() };
+    let db = Db::connect(&options).await.unwrap().with_lock_patience(LOCK_PATIENCE);
+    let cx = &Context { db, ..place.scheduler().await };
+    let held = &[place.run("aa", "run_0").await.id];
+    let started = place.db.transact(|tx| {
+        async move {
+            assert_eq!(dag_run_start::lock_queued(tx, held).await?, *held);
+            Ok(start_runs(cx, NOW).await.unwrap())
+        }
+        .scope_boxed()
+    });
+    let started = started.await.unwrap().started;
+    let mut started: Vec<&str> = started.iter().map(|run| run.dag_id.as_str()).collect();
+    started.sort_unstable();
+    assert_eq!(started, dag_ids[1..]);
 }
 
 async fn a_task_instance_that_cannot_be_scheduled(server: Server) {
