@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::callback::{self, HeldCallback};
@@ -18,8 +19,11 @@ use uuid::Uuid;
 
 use crate::Error;
 use crate::context::Context;
-use crate::held_callbacks::{delete, give_back};
+use crate::held_callbacks::{delete, give_back, remove};
 use crate::waiting_callbacks::Version;
+
+/// So long a command tries to remove a callback that it has run.
+const REMOVAL: Duration = Duration::from_secs(15);
 
 /// A callback to run.
 #[derive(Clone, Debug)]
@@ -105,7 +109,8 @@ async fn run_or_drop(cx: &Context, callback: &Callback, sink: &Arc<dyn Sink>) ->
         Ok(Some(folder)) => {
             let run = run_with(cx, callback, folder, sink).await;
             match &run {
-                Ok(()) => delete(cx, &callback.held).await?,
+                // As long as the row is there, somebody will run it again.
+                Ok(()) => _ = tokio::time::timeout(REMOVAL, remove(cx, &callback.held)).await,
                 Err(_) => drop(give_back(cx, std::slice::from_ref(&callback.held)).await?),
             }
             return run;

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use ferroflow_db::news::{self, News};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, asset_watcher, dag, import_error};
 use ferroflow_telemetry::chain;
+use ferroflow_telemetry::clock::{self, Stopwatch};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Error;
@@ -50,12 +51,7 @@ pub(crate) async fn forget(
     Listed { root, listing, since }: &Listed,
     now: Timestamp,
 ) -> Result<Left, Error> {
-    // What is newer than it can be has its time from a clock that was wrong.
-    let is_new = |time: Option<Timestamp>| {
-        time.is_some_and(|time| {
-            since.duration_since(time) <= CLOCKS_DIFFER && time.duration_since(now) <= CLOCKS_DIFFER
-        })
-    };
+    let watch = Stopwatch::start();
     let unreadable: Vec<&str> = listing.problems.iter().filter_map(unreadable).collect();
     let is_gone = |file: Option<&str>, is_known: &dyn Fn(&str) -> bool| {
         file.is_none_or(|file| {
@@ -78,6 +74,13 @@ pub(crate) async fn forget(
             .scope_boxed()
         })
         .await?;
+    // What is newer than it can be has its time from a clock that was wrong. The answer may have taken long.
+    let latest = now.checked_add(clock::signed(watch.elapsed())).unwrap_or(Timestamp::MAX);
+    let is_new = |time: Option<Timestamp>| {
+        time.is_some_and(|time| {
+            since.duration_since(time) <= CLOCKS_DIFFER && time.duration_since(latest) <= CLOCKS_DIFFER
+        })
+    };
     let gone = dags.into_iter().filter(|dag| is_gone(dag.relative_fileloc.as_deref(), &is_observed));
     let (new_dags, dags): (Vec<_>, Vec<_>) = gone.partition(|dag| is_new(dag.last_parsed_time));
     let dags: Vec<GoneDag> = dags.into_iter().map(|dag| (dag, "its file is gone")).collect();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_dagproc::{Context, Host, Parts};
 use ferroflow_db::encoding::fernet::Fernet;
+use ferroflow_db::testing::lock_wait;
 use ferroflow_db::variable::{self, Variable};
 use ferroflow_db::{Error, ScopedFutureExt as _, Tx, dag, dag_warning};
 use ferroflow_testkit::rows::add_dag;
@@ -47,6 +48,11 @@ async fn a_processor_that_answers_user_code_does_not_wait_for_a_locked_row(serve
     });
     let refused = held.await.unwrap().unwrap_err();
     assert!(refused.is_busy(), "{refused:?}");
+    if server == Server::MariaDb {
+        // Nobody waits for ever there, but whoever is not told otherwise waits for three seconds.
+        let patience = cx.service().db.transact(|tx| async move { lock_wait(tx).await }.scope_boxed());
+        assert_eq!(patience.await.unwrap(), "1");
+    }
 }
 
 /// As above, the row is held meanwhile.
