@@ -106,6 +106,9 @@ const FIRST_ANSWER: Duration = Duration::from_secs(10);
 /// SQLAlchemy's pool waits as long for a free connection.
 const FREE_CONNECTION: Duration = Duration::from_secs(30);
 
+/// Whoever waits for so long is warned of the limit; sooner it would only be said that the machine is busy.
+const SLOW_CONNECTION: Duration = Duration::from_secs(15);
+
 fn no_answer_within<T>(limit: Duration) -> Result<T, sqlx::Error> {
     let message = format!("no answer within {} s", limit.as_secs());
     Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message)))
@@ -125,6 +128,7 @@ fn pool_options<DB: sqlx::Database>(options: &Options, trust: &Trust) -> PoolOpt
         .max_connections(limit)
         .max_lifetime(lifetime)
         .acquire_timeout(FREE_CONNECTION)
+        .acquire_slow_threshold(SLOW_CONNECTION)
         .test_before_acquire(options.pre_ping)
         .before_acquire(move |_, connection| {
             let is_used = trust.reaches(connection.age);
