@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable
 
-from together.checks import check_all
+from together.checks import check_all, excuses
 from together.facts import Change, Facts, Note
 
 Spoil = Callable[[Facts], None]
@@ -94,7 +94,7 @@ def _wait(matches: Callable[[Change], bool]) -> Spoil:
 
     def spoil(facts: Facts) -> None:
         place, _ = _find(facts, matches)
-        pause = 61 + sum((excuse.until or facts.ended) - excuse.since for excuse in facts.excuses)
+        pause = 61 + sum(excuse.until - excuse.since for excuse in excuses.spans(facts))
         facts.history[place:] = [change._replace(at=change.at + pause) for change in facts.history[place:]]
         facts.ended += pause
 

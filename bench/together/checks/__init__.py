@@ -13,7 +13,8 @@ What is allowed when processes are killed:
   than that schedulers and tasks were not heard of: what has ended meanwhile is put down afterwards, as it
   ended.
 - A run with a bad value does not move on, nor does another of its DAG have to, until it is as it was; of a
-  DAG whose timetable hangs, no run is made as long. Nobody writes over what is bad, and all else goes on.
+  DAG whose timetable hangs, no run is made as long, nor while its class is left alone for it, which is longer
+  each time. Nobody writes over what is bad, and all else goes on.
 - In the end each task instance has succeeded, and its last try has written both of its lines.
 - The callback of a run is called once, and so is that of a try which did not end by itself. Nobody kills the
   DAG processor, which calls them.

@@ -5,11 +5,12 @@ before it is done, or if it is scheduled and every limit leaves room. A run coul
 so could a DAG with fewer runs than it will have.
 
 Nothing of a run has to move on while a row of it is bad, nor of its DAG, and no DAG gets a run while its
-timetable hangs: that time does not count.
+timetable hangs, nor while that is left alone afterwards: that time does not count.
 """
 
 from collections import defaultdict
 
+from together.checks import excuses
 from together.checks.limits import AT_WORK, Use
 from together.facts import Change, Facts, Key
 from together.workload import POOLS
@@ -47,6 +48,7 @@ class Replay:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.dags = {dag.dag_id: dag for dag in facts.dags}
+        self.excuses = excuses.spans(facts)
         self.use = Use()
         self.instances: dict[Key, Change] = {}
         self.of_run: dict[tuple[str, str], set[Key]] = defaultdict(set)
@@ -158,8 +160,7 @@ class Replay:
         dag_id = what if isinstance(what, str) else what[0]
         hangs = self.dags[dag_id].has_own_timetable
         seconds = 0.0
-        for excuse in self.facts.excuses:
+        for excuse in self.excuses:
             if excuse.dag_id == dag_id or (not excuse.dag_id and hangs):
-                until = self.facts.ended if excuse.until is None else excuse.until
-                seconds += max(0.0, min(at, until) - max(since, excuse.since))
+                seconds += max(0.0, min(at, excuse.until) - max(since, excuse.since))
         return seconds
