@@ -71,6 +71,11 @@ pub async fn state(tx: &mut Tx, dag_id: &str, run_id: &str) -> Result<Option<Run
     row.map(|row| row.get_parsed("state")).transpose()
 }
 
+/// Whether a run is among those that schedulers look at, by its date.
+pub async fn is_due(tx: &mut Tx, dag_id: &str, run_id: &str, now: Timestamp) -> Result<bool, Error> {
+    Ok(tx.fetch_optional(sql!("dag_run/is_due"), binds![dag_id, run_id, now]).await?.is_some())
+}
+
 /// Where the newest runs of a DAG stand: at most so many.
 pub async fn newest_states(tx: &mut Tx, dag_id: &str, most: usize) -> Result<Vec<RunState>, Error> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-SELECT next_dagrun_create_after AS due
+SELECT dag_id, next_dagrun_create_after
 FROM dag
 WHERE next_dagrun_create_after > ?
     AND NOT is_paused AND NOT is_stale AND NOT COALESCE(has_import_errors, false)

@@ -1,4 +1,4 @@
-SELECT run_after AS due
+SELECT dag_id, run_id, run_after
 FROM dag_run
 WHERE state = 'queued' AND run_after > ?
 ORDER BY run_after

@@ -148,8 +148,9 @@ pub async fn recount_active(tx: &mut Tx, dag_id: &str) -> Result<(), Error> {
 pub async fn next_due(tx: &mut Tx, after: Timestamp) -> Result<Option<Timestamp>, Error> {
     let made = tx.fetch_optional(sql!("dag/next_due"), binds![after]).await?;
     let started = tx.fetch_optional(sql!("dag_run/next_startable"), binds![after]).await?;
-    let rows: Vec<Row> = made.into_iter().chain(started).collect();
-    Ok(tx.readable(&rows, |row| row.get("due"))?.into_iter().min())
+    let made = tx.readable(made.as_slice(), |row| row.get("next_dagrun_create_after"))?;
+    let started = tx.readable(started.as_slice(), |row| row.get("run_after"))?;
+    Ok(made.into_iter().chain(started).min())
 }
 
 impl Found {

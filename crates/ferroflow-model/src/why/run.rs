@@ -35,6 +35,10 @@ pub struct RunSituation<'a> {
     pub run_id: &'a str,
     /// Where it stands.
     pub state: RunState,
+    /// From when on it may run,
+    pub run_after: Timestamp,
+    /// and whether the database compares that with now as schedulers need it: other forms of a date it does not.
+    pub is_due: bool,
     /// When it started.
     pub started_at: Option<Timestamp>,
     /// When it ended.
@@ -65,11 +69,13 @@ pub fn of_run(run: &RunSituation<'_>, now: Timestamp) -> Vec<Reason> {
     };
     if run.state == RunState::Running {
         reasons.extend(of_the_dag_itself(run.dag));
+        reasons.extend(not_due(run, now));
         reasons.push(is_running(run));
         return reasons;
     }
     match verdict(run, now) {
         Some(Verdict::Refused(refusal)) => reasons.push(not_started(run, refusal)),
+        _ if !run.is_due => reasons.extend(not_due(run, now)),
         _ if reasons.is_empty() => {
             reasons.push(Reason::new(Kind::Next, "nothing is in its way: it starts next"));
         }
@@ -86,6 +92,22 @@ pub(super) fn holders<'a>(runs: impl Iterator<Item = &'a ActiveRun>) -> Vec<Hold
         since: run.started_at.or(run.queued_at),
     };
     runs.map(holder).collect()
+}
+
+/// Why schedulers do not look at it, whatever else there is to say.
+fn not_due(run: &RunSituation<'_>, now: Timestamp) -> Option<Reason> {
+    let at = run.run_after;
+    if run.is_due {
+        return None;
+    }
+    Some(if at > now {
+        Reason::new(Kind::NotDue, "no scheduler looks at it before its run_after").until(Some(at))
+    } else {
+        let text = format!(
+            "its run_after, {at}, is stored in a form that the database takes for later than now: no scheduler looks at it"
+        );
+        Reason::new(Kind::NotDue, text)
+    })
 }
 
 fn is_running(run: &RunSituation<'_>) -> Reason {

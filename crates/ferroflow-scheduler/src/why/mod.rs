@@ -12,7 +12,7 @@ use ferroflow_config::{Settings, nearest};
 use ferroflow_db::dag_run::DagRun;
 use ferroflow_db::situation::{self, UnfinishedRun};
 use ferroflow_db::{BadRow, Db, dag::Dag as DagRow};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, backfill, dag_run};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, backfill, dag_run, dag_run_query};
 use ferroflow_model::runs::start::BackfillFacts;
 use ferroflow_model::state::RunState;
 use ferroflow_model::why::{
@@ -216,6 +216,8 @@ impl View<'_> {
             dag: self.dag,
             run_id: &run.run_id,
             state: run.state,
+            run_after: run.run_after,
+            is_due: dag_run_query::is_due(tx, &run.dag_id, &run.run_id, self.now).await?,
             started_at: run.start_date,
             ended_at: run.end_date,
             examined_at: run.last_scheduling_decision,

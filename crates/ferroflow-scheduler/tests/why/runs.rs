@@ -38,6 +38,10 @@ async fn reasons_of_runs(server: Server) {
         panic!("there is none")
     };
     assert_eq!(near, ["two"]);
+    place.run("dag", "early", -2, RunState::Running, |_| {}).await;
+    let early = place.reasons(&["dag", "early"]).await;
+    assert_eq!(early[0], "not_due: no scheduler looks at it before its run_after until in 120 s");
+    assert!(early.len() == 2 && early[1].starts_with("running: "), "{early:?}");
 
     testing::change(&place.db, "UPDATE dag SET is_paused = true").await.unwrap();
     assert_eq!(place.reasons(&["dag", "one"]).await, ["paused: the DAG is paused"]);
@@ -64,6 +68,26 @@ async fn runs_of_backfills(server: Server) {
     place.run("dag", "before", 120, RunState::Running, of_backfill).await;
     let full = "max_active_runs: 1 runs are running and 0 wait before it, and max_active_runs is 1";
     assert_eq!(place.reasons(&["dag", "past"]).await, [full, "  run 'before' running 7200 s ago"]);
+}
+
+/// SQLite compares dates as the texts that they are.
+#[tokio::test]
+async fn a_date_that_the_database_takes_for_later_than_it_is() {
+    let place = Place::new(Server::Sqlite).await;
+    place.component("SchedulerJob", 1).await;
+    place.dag("dag", &Sketch::of("a"), |_| {}).await;
+    for (state, minutes) in [(RunState::Queued, 5), (RunState::Running, 6)] {
+        place.run("dag", state.as_str(), minutes, state, |_| {}).await;
+    }
+    let date = "UPDATE dag_run SET run_after = '2027-01-15T07:55:00+00:00'";
+    testing::change(&place.db, date).await.unwrap();
+    for state in [RunState::Queued, RunState::Running] {
+        let reason = place.reasons(&["dag", state.as_str()]).await.swap_remove(0);
+        assert!(
+            reason.starts_with("not_due: its run_after, 2027-01-15T07:55:00Z, is stored in a form"),
+            "{reason}"
+        );
+    }
 }
 
 /// The row, the column and what it holds are in the answer.
