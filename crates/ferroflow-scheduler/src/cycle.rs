@@ -2,6 +2,8 @@
 
 mod report;
 
+use std::collections::BTreeSet;
+
 use ferroflow_execution::tell_unreadable;
 use ferroflow_executor::Executor;
 use ferroflow_model::state::RunType;
@@ -257,28 +259,34 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     }
 
     async fn start_runs(&mut self, started: &mut StartedRuns, now: Timestamp) -> Result<(), Error> {
-        let (of, slice) = (&self.wants.start, Slice::new(&self.news));
-        let mut part = StartedRuns::default();
-        let done = start_some(&self.cx, of, &mut self.unstarted, &slice, now, &mut part).await;
-        if done.is_ok() {
-            self.wants.start = Waiting::of(&part.later);
-        }
-        self.take_in_started(&part);
-        started.add(part);
-        done
+        let of = self.wants.start.clone();
+        let later = self.start(&of, false, started, now).await?;
+        self.wants.start = Waiting::of(&later);
+        Ok(())
     }
 
     /// The same where somebody waits for it.
     async fn start_soon(&mut self, started: &mut StartedRuns, now: Timestamp) -> Result<(), Error> {
-        let (of, slice) = (Waiting::Of(self.wants.start_soon.clone()), Slice::endless());
+        let of = Waiting::Of(self.wants.start_soon.clone());
+        self.wants.start_soon = self.start(&of, true, started, now).await?;
+        Ok(())
+    }
+
+    /// Starts runs of some DAGs. What has started is taken in whatever follows. Answers in which DAGs more could.
+    async fn start(
+        &mut self,
+        of: &Waiting,
+        is_endless: bool,
+        started: &mut StartedRuns,
+        now: Timestamp,
+    ) -> Result<BTreeSet<String>, Error> {
+        let slice = if is_endless { Slice::endless() } else { Slice::new(&self.news) };
         let mut part = StartedRuns::default();
-        let done = start_some(&self.cx, &of, &mut self.unstarted, &slice, now, &mut part).await;
-        if done.is_ok() {
-            self.wants.start_soon.clone_from(&part.later);
-        }
+        let done = start_some(&self.cx, of, &mut self.unstarted, &slice, now, &mut part).await;
         self.take_in_started(&part);
+        let later = part.later.clone();
         started.add(part);
-        done
+        done.map(|()| later)
     }
 
     fn take_in_started(&mut self, started: &StartedRuns) {

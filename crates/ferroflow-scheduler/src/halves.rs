@@ -83,7 +83,7 @@ impl<T: Copy> Batches<T> {
 
     /// What the database did not take is found: there may be nothing against all the others.
     fn put_together(&mut self) {
-        let parts = self.left.split_off(self.whole.min(self.left.len()));
+        let parts = self.left.split_off(self.whole);
         let together: Vec<T> = parts.into_iter().rev().flatten().collect();
         self.again(together);
     }
