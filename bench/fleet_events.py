@@ -133,6 +133,6 @@ class Events(threading.Thread):
 
 
 def tell(ask: Connection, *words: str) -> None:
-    """As our own components do (`ferroflow_db::news`)."""
+    """As our own components do (`ferroflow_db::notifications`)."""
     payload = json.dumps(["bench", *words])
     ask.execute(text("SELECT pg_notify('ferroflow', :payload)"), {"payload": payload})

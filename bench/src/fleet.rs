@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::{Db, Options, news};
+use ferroflow_db::{Db, Options, notifications};
 use ferroflow_execution::{Host, MaskRules, Masker, Refusal, Rules, Service};
 use ferroflow_executor::{Adopted, Event, Executor, Orphan, Workload};
 use ferroflow_model::state::JobState;
@@ -111,7 +111,8 @@ async fn schedule() -> Result<()> {
         width: RUNS_AT_A_TIME,
     };
     let (stop, interval) = (CancellationToken::new(), settings.scheduler.scheduler_heartbeat_sec);
-    let besides = [tokio::spawn(news::listen(db.clone())), tokio::spawn(beat(db.clone(), job_id, interval))];
+    let besides =
+        [tokio::spawn(notifications::listen(db.clone())), tokio::spawn(beat(db.clone(), job_id, interval))];
     let (mut ends, told) = (signal(SignalKind::terminate())?, stop.clone());
     tokio::spawn(async move {
         ends.recv().await;

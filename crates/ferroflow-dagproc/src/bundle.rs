@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferroflow_db::dag_bundle::DagBundle;
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag_bundle, import_error};
+use ferroflow_db::dag_bundle::{self, DagBundle};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, import_error};
 use ferroflow_model::Json;
 use ferroflow_python::bundles::{BundleState, ConfiguredBundle};
 use ferroflow_telemetry::clock::{self, signed};

@@ -6,8 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use ferroflow_config::Settings;
-use ferroflow_db::dag_priority_parsing_request::{self as parsing_request, ParsingRequest};
-use ferroflow_db::{ScopedFutureExt as _, callback, dag, dag_bundle, job};
+use ferroflow_db::dag::priority_parsing_request::ParsingRequest;
+use ferroflow_db::dag::{self, priority_parsing_request as parsing_request};
+use ferroflow_db::{ScopedFutureExt as _, callback, dag_bundle, job};
 use ferroflow_model::staleness::{self, Gone, Whereabouts};
 use ferroflow_telemetry::clock::{self, signed};
 use ferroflow_telemetry::metrics::dag_processing as metrics;

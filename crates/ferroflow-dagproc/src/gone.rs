@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferroflow_db::news::{self, News};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, asset_watcher, dag, import_error};
+use ferroflow_db::notifications::{self, News};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, asset, dag, import_error};
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::{self, Stopwatch};
 use jiff::{SignedDuration, Timestamp};
@@ -135,7 +135,7 @@ pub(crate) async fn mark_stale(cx: &Context, dags: &[GoneDag]) -> Result<bool, E
 /// watch over assets that no DAG waits for.
 async fn sweep(cx: &Context) -> Result<(), Error> {
     let is_any =
-        cx.db.read(|tx| async move { Ok(!asset_watcher::unscheduled(tx).await?.is_empty()) }.scope_boxed());
+        cx.db.read(|tx| async move { Ok(!asset::watcher::unscheduled(tx).await?.is_empty()) }.scope_boxed());
     let mut in_the_way = Vec::new();
     if cx.has_stale_dags_to_forget.swap(false, Ordering::Relaxed) {
         let swept = cx.db.transact_in_parts(|tx| forget_stale_dags(tx).scope_boxed()).await;
@@ -175,7 +175,7 @@ async fn mark<'a>(tx: &mut Tx, dags: &'a [GoneDag]) -> Result<Vec<&'a GoneDag>, 
     if !marked.is_empty() {
         let dag_ids: Vec<&str> = marked.iter().map(|gone| gone.0.dag_id.as_str()).collect();
         forget_dags(tx, &dag_ids).await?;
-        news::tell(tx, News::Dags).await?;
+        notifications::tell(tx, News::Dags).await?;
     }
     Ok(marked)
 }

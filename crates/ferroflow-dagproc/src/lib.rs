@@ -29,8 +29,7 @@ mod waiting_callbacks;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::job;
+use ferroflow_db::{ScopedFutureExt as _, job};
 use ferroflow_model::state::JobState;
 use ferroflow_telemetry::clock;
 use tokio_util::sync::CancellationToken;

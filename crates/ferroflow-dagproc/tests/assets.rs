@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ferroflow_dagproc::store::assets::{AssetChanges, Settings, sync};
 use ferroflow_dagproc::store::sweep::{forget_stale_dags, unwatch};
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::{Db, ScopedFutureExt as _, asset_watcher, dag, dag_bundle};
+use ferroflow_db::{Db, ScopedFutureExt as _, asset, dag, dag_bundle};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::stored_assets::DagAssets;
 use ferroflow_testkit::{Airflow, Server, TestDb, repository, rows};
@@ -182,7 +182,7 @@ async fn a_trigger_that_a_task_waits_for_is_not_shared(server: Server) {
     let fernet = Fernet::new(KEY).unwrap();
     let fernet = &fernet;
     let found =
-        db.read(|tx| async move { asset_watcher::find_by_assets(tx, fernet, &[1, 2]).await }.scope_boxed());
+        db.read(|tx| async move { asset::watcher::find_by_assets(tx, fernet, &[1, 2]).await }.scope_boxed());
     let watching: Vec<i64> = found.await.unwrap().iter().map(|watcher| watcher.trigger_id).collect();
     assert_eq!(watching, [8, 8]);
 }

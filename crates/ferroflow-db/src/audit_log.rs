@@ -2,12 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::bind::binds;
-use crate::error::Error;
-use crate::row::Row;
-use crate::statement::sql;
+use crate::statement::{Row, binds, sql};
 use crate::task_instance::TaskInstanceKey;
-use crate::tx::Tx;
+use crate::{Error, Tx};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]

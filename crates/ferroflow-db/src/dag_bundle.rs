@@ -2,12 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::Json;
-use crate::bind::binds;
-use crate::error::Error;
-use crate::row::Row;
-use crate::statement::sql;
-use crate::tx::Tx;
+use crate::statement::{Row, binds, sql};
+use crate::{Error, Json, Tx};
 
 /// One bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::bind::{Bind, binds};
-use crate::error::Error;
-use crate::statement::sql;
-use crate::tx::Tx;
+use crate::statement::{Bind, binds, sql};
+use crate::{Error, Tx};
 
 /// What went wrong with one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +23,7 @@ pub struct ImportErrorRow {
 /// All of them, the oldest row first.
 pub async fn list(tx: &mut Tx) -> Result<Vec<ImportErrorRow>, Error> {
     let rows = tx.fetch_all(sql!("import_error/list"), binds![]).await?;
-    let error = |row: &crate::row::Row| {
+    let error = |row: &crate::statement::Row| {
         Ok(ImportErrorRow {
             id: row.get("id")?,
             timestamp: row.optional("timestamp")?,

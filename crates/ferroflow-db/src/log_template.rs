@@ -2,11 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::bind::binds;
-use crate::error::Error;
-use crate::row::Row;
-use crate::statement::sql;
-use crate::tx::Tx;
+use crate::statement::{Row, binds, sql};
+use crate::{Error, Tx};
 
 /// Where logs are.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,11 +1,8 @@
 //! `slot_pool`: how many task instances of a kind may run at once.
 
-use crate::bind::binds;
-use crate::error::Error;
-use crate::news::{self, News};
-use crate::row::Row;
-use crate::statement::sql;
-use crate::tx::Tx;
+use crate::notifications::{self, News};
+use crate::statement::{Row, binds, sql};
+use crate::{Error, Tx};
 
 /// The pool of every task that names none.
 pub const DEFAULT_POOL: &str = "default_pool";
@@ -63,7 +60,7 @@ pub async fn set(tx: &mut Tx, pool: &DescribedPool) -> Result<(), Error> {
         pool.team_name.as_deref(),
     ];
     tx.execute(sql!("slot_pool/set"), binds).await?;
-    news::tell(tx, News::Slots).await
+    notifications::tell(tx, News::Slots).await
 }
 
 /// Deletes a pool. False if there is none of that name.

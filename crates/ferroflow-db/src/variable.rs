@@ -2,12 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::bind::binds;
 use crate::encoding::fernet::{Fernet, FernetError, Stored};
-use crate::error::Error;
-use crate::row::Row;
-use crate::statement::sql;
-use crate::tx::Tx;
+use crate::statement::{Row, binds, sql};
+use crate::{Error, Tx};
 
 /// A variable, in plain text.
 #[derive(Clone, PartialEq, Eq)]

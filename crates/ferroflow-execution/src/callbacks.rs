@@ -1,7 +1,7 @@
 //! Callbacks that executors run: what they may ask, and where their rows stand.
 
-use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::due_callback::{self, CallbackInHand, Holder, HolderProcess};
+use ferroflow_db::callback::due::{CallbackInHand, Holder, HolderProcess};
+use ferroflow_db::{ScopedFutureExt as _, callback};
 use ferroflow_model::state::CallbackState;
 use ferroflow_python::Answers;
 use rmpv::Value;
@@ -84,9 +84,9 @@ impl Service {
         state: CallbackState,
         output: Option<&str>,
     ) -> Result<bool, Refusal> {
-        let passed = self
-            .db
-            .transact(|tx| async move { due_callback::pass_on(tx, seen, state, output).await }.scope_boxed());
+        let passed = self.db.transact(|tx| {
+            async move { callback::due::pass_on(tx, seen, state, output).await }.scope_boxed()
+        });
         Ok(passed.await?)
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use ferroflow_db::clearing::{self, ClearedRun};
-use ferroflow_db::dag_run::DagRun;
-use ferroflow_db::new_deadline::{self, NotMissed};
-use ferroflow_db::news::{self, News};
-use ferroflow_db::serialized_dag::SerializedDag;
+use ferroflow_db::dag_run::{self, DagRun};
+use ferroflow_db::dag_version::serialized_dag::{self, SerializedDag};
+use ferroflow_db::deadline::create::NotMissed;
+use ferroflow_db::notifications::{self, News};
+use ferroflow_db::task_instance::clear::ClearedRun;
 use ferroflow_db::task_instance::{self, TaskInstance};
-use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, dag, dag_run, serialized_dag};
+use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, dag, deadline};
 use ferroflow_model::dag::{Dag, DeadlineAlert};
 use ferroflow_model::id;
 use ferroflow_model::runs::deadlines::moved;
@@ -195,7 +195,7 @@ impl Plan {
 
     /// Clears the run, and says how many of its task instances.
     pub(crate) async fn apply(&self, tx: &mut Tx, which: Which<'_>, now: Timestamp) -> Result<usize, Error> {
-        let all = clearing::lock_instances(tx, &self.run.dag_id, &self.run.run_id).await?;
+        let all = task_instance::clear::lock_instances(tx, &self.run.dag_id, &self.run.run_id).await?;
         let is_meant = |instance: &&TaskInstance| match which {
             Which::All => true,
             Which::These(ids) => ids.contains(&instance.id),
@@ -204,15 +204,15 @@ impl Plan {
         if instances.is_empty() {
             return Ok(0);
         }
-        let Some(state) = clearing::lock_run(tx, self.run.id).await? else { return Ok(0) };
+        let Some(state) = task_instance::clear::lock_run(tx, self.run.id).await? else { return Ok(0) };
         let mut anew = HashMap::new();
         for instance in &instances {
-            clearing::archive(tx, instance, now).await?;
+            task_instance::clear::archive(tx, instance, now).await?;
             let next = self.next(instance, now);
             if instance.state == Some(TaskState::Running) {
-                clearing::restart(tx, instance, &next, now).await?;
+                task_instance::clear::restart(tx, instance, &next, now).await?;
             } else {
-                clearing::begin_anew(tx, instance, &next, now).await?;
+                task_instance::clear::begin_anew(tx, instance, &next, now).await?;
             }
             anew.insert(instance.id, next);
         }
@@ -220,10 +220,10 @@ impl Plan {
             self.fit_to_newest(tx, &all, &anew, now).await?;
         }
         self.move_deadlines(tx, now).await?;
-        clearing::note_run(tx, &self.cleared(state), state, now).await?;
+        task_instance::clear::note_run(tx, &self.cleared(state), state, now).await?;
         let (dag_id, run_id) = (self.run.dag_id.clone(), self.run.run_id.clone());
-        news::tell(tx, News::QueuedOf { dag_id: dag_id.clone() }).await?;
-        news::tell(tx, News::Run { dag_id, run_id }).await?;
+        notifications::tell(tx, News::QueuedOf { dag_id: dag_id.clone() }).await?;
+        notifications::tell(tx, News::Run { dag_id, run_id }).await?;
         Ok(instances.len())
     }
 
@@ -297,12 +297,12 @@ impl Plan {
 
     /// The run is queued anew, and what it must have done so long after that has as much time again.
     async fn move_deadlines(&self, tx: &mut Tx, now: Timestamp) -> Result<(), Error> {
-        for deadline in new_deadline::not_missed(tx, self.run.id).await? {
+        for deadline in deadline::create::not_missed(tx, self.run.id).await? {
             let NotMissed { reference, interval, callback, .. } = &deadline;
             // One that nobody can read any more stays where it is.
             let Ok(alert) = DeadlineAlert::of_columns(reference, interval, callback) else { continue };
             if let Some(at) = moved(&alert, deadline.deadline_time, deadline.queued_at, now) {
-                new_deadline::move_to(tx, deadline.id, at, now).await?;
+                deadline::create::move_to(tx, deadline.id, at, now).await?;
             }
         }
         Ok(())

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ferroflow_db::connection::Connection;
-use ferroflow_db::connection_test::{self, AskedTest};
-use ferroflow_db::{ScopedFutureExt as _, Tx, connection};
+use ferroflow_db::connection::test_request::{self, AskedTest};
+use ferroflow_db::connection::{self, Connection};
+use ferroflow_db::{ScopedFutureExt as _, Tx};
 use ferroflow_python::Answers;
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
@@ -112,8 +112,8 @@ impl Service {
         let now = clock::now();
         let begun = self.db.transact(|tx| {
             async move {
-                let has_begun = connection_test::begin(tx, id, now).await?;
-                Ok((has_begun, connection_test::find(tx, &self.fernet, id).await?))
+                let has_begun = test_request::begin(tx, id, now).await?;
+                Ok((has_begun, test_request::find(tx, &self.fernet, id).await?))
             }
             .scope_boxed()
         });
@@ -157,8 +157,8 @@ impl Service {
         message: Option<&str>,
         now: Timestamp,
     ) -> Result<Ended, ferroflow_db::Error> {
-        let is_noted = connection_test::end(tx, id, is_good, message, now).await?;
-        let Some(asked) = connection_test::find(tx, &self.fernet, id).await? else {
+        let is_noted = test_request::end(tx, id, is_good, message, now).await?;
+        let Some(asked) = test_request::find(tx, &self.fernet, id).await? else {
             return Ok(Ended::Missing);
         };
         if !is_noted {

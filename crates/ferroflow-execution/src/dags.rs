@@ -1,6 +1,6 @@
 //! DAGs, as tasks ask for them.
 
-use ferroflow_db::{ScopedFutureExt as _, dag, dag_tag};
+use ferroflow_db::{ScopedFutureExt as _, dag};
 use jiff::Timestamp;
 use rmpv::Value;
 
@@ -35,7 +35,7 @@ impl Service {
         let found = self.db.read(|tx| {
             async move {
                 let Some(dag) = dag::find(tx, dag_id).await? else { return Ok(None) };
-                let tags = dag_tag::of_dags(tx, &[dag_id.to_owned()]).await?;
+                let tags = dag::tag::of_dags(tx, &[dag_id.to_owned()]).await?;
                 Ok(Some((dag, tags)))
             }
             .scope_boxed()

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ferroflow_db::task_instance_query::{self, EarlierInstance, Filter, InstanceState};
-use ferroflow_db::{Error, ScopedFutureExt as _, Tx, dag_version, serialized_dag};
+use ferroflow_db::dag_version::{self, serialized_dag};
+use ferroflow_db::task_instance::lookup::{EarlierInstance, Filter, InstanceState};
+use ferroflow_db::{Error, ScopedFutureExt as _, Tx, task_instance};
 use ferroflow_model::dag::{Dag, GroupChild, GroupIndex};
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::state::TaskState;
@@ -48,7 +49,7 @@ impl Service {
         let (filter, states) = (&filter, states.as_slice());
         let counted = self
             .db
-            .read(|tx| async move { task_instance_query::count(tx, filter, states).await }.scope_boxed());
+            .read(|tx| async move { task_instance::lookup::count(tx, filter, states).await }.scope_boxed());
         Ok(counted.await?)
     }
 
@@ -82,7 +83,7 @@ impl Service {
         let found = self.db.read(|tx| {
             async move {
                 let GetPreviousTi { dag_id, task_id, logical_date, map_index, .. } = request;
-                task_instance_query::previous(tx, dag_id, task_id, *map_index, *logical_date, state).await
+                task_instance::lookup::previous(tx, dag_id, task_id, *map_index, *logical_date, state).await
             }
             .scope_boxed()
         });
@@ -130,7 +131,7 @@ impl Service {
 
     async fn states(&self, filter: &Filter) -> Result<Vec<InstanceState>, Refusal> {
         let found =
-            self.db.read(|tx| async move { task_instance_query::states(tx, filter).await }.scope_boxed());
+            self.db.read(|tx| async move { task_instance::lookup::states(tx, filter).await }.scope_boxed());
         Ok(found.await?)
     }
 

@@ -1,7 +1,7 @@
 //! A run as the REST API shows it: Airflow's `DAGRunResponse`.
 
 use ferroflow_db::dag_run::DagRun;
-use ferroflow_db::missed_deadline::UsedVersion;
+use ferroflow_db::deadline::missed::UsedVersion;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

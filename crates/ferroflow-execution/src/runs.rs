@@ -1,7 +1,7 @@
 //! Runs, and earlier runs.
 
 use ferroflow_db::dag_run::{self, DagRun};
-use ferroflow_db::{ScopedFutureExt as _, dag_run_query, task_instance};
+use ferroflow_db::{ScopedFutureExt as _, task_instance};
 use ferroflow_model::state::RunState;
 use rmpv::Value;
 use uuid::Uuid;
@@ -56,7 +56,7 @@ impl Service {
     pub async fn dag_run_state(&self, of: &OfRun) -> Result<RunState, Refusal> {
         let OfRun { dag_id, run_id } = of;
         let found =
-            self.db.read(|tx| async move { dag_run_query::state(tx, dag_id, run_id).await }.scope_boxed());
+            self.db.read(|tx| async move { dag_run::lookup::state(tx, dag_id, run_id).await }.scope_boxed());
         found.await?.ok_or_else(|| no_run(of))
     }
 
@@ -66,7 +66,7 @@ impl Service {
         let (dates, run_ids) = (dates.unwrap_or_default(), run_ids.unwrap_or_default());
         let states = of.states.as_deref().unwrap_or_default();
         let counted = self.db.read(|tx| {
-            async move { dag_run_query::count(tx, &of.dag_id, dates, run_ids, states).await }.scope_boxed()
+            async move { dag_run::lookup::count(tx, &of.dag_id, dates, run_ids, states).await }.scope_boxed()
         });
         Ok(counted.await?)
     }

@@ -1,7 +1,8 @@
 //! Variables and connections, as messages ask for them.
 
+use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::connection::Connection;
 use ferroflow_db::variable::{self, Variable};
-use ferroflow_db::{ScopedFutureExt as _, connection::Connection};
 use ferroflow_telemetry::clock;
 use rmpv::Value;
 

@@ -1,8 +1,8 @@
 //! What tasks leave for others, and take away again.
 
 use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_db::xcom::{self, XComAddress};
-use ferroflow_db::{Json, ScopedFutureExt as _, task_map};
+use ferroflow_db::xcom::{self, XComAddress, task_map};
+use ferroflow_db::{Json, ScopedFutureExt as _};
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_telemetry::clock;
 use rmpv::Value;

@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use ferroflow_db::due_callback::HolderProcess;
+use ferroflow_db::callback::due::HolderProcess;
 use ferroflow_execution::Refusal;
 use ferroflow_model::state::TaskState;
 use ferroflow_python::{Entry, processes};

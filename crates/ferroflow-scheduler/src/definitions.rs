@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ferroflow_db::Tx;
 use ferroflow_db::dag_run::DagRun;
-use ferroflow_db::{Tx, serialized_dag};
+use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;

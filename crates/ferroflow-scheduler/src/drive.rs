@@ -6,7 +6,7 @@ mod news;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use ferroflow_db::{Db, ScopedFutureExt as _, dag_run, task_instance_step};
+use ferroflow_db::{Db, ScopedFutureExt as _, dag_run, task_instance};
 use ferroflow_execution::Service;
 use ferroflow_executor::{Event, Executor, Happening};
 use ferroflow_model::readiness::{InstanceRef, RunVerdict, WhenReady};
@@ -267,7 +267,7 @@ impl<E: Executor> Drive<'_, E> {
         let (id, change) = ([seen.id], (seen.state, to));
         let dates = (seen.start_date.unwrap_or(now), now);
         let ended = self.db.transact(|tx| {
-            async move { task_instance_step::settle(tx, &id, change, dates, now).await }.scope_boxed()
+            async move { task_instance::scheduling::settle(tx, &id, change, dates, now).await }.scope_boxed()
         });
         ended.await?;
         run.refresh(self.db, self.driver, &[seen.reference], now).await
@@ -314,7 +314,7 @@ impl<E: Executor> Drive<'_, E> {
                     };
                     let dates = (instance.start_date.unwrap_or(now), now);
                     let change = (instance.state, to);
-                    task_instance_step::settle(tx, &[instance.id], change, dates, now).await?;
+                    task_instance::scheduling::settle(tx, &[instance.id], change, dates, now).await?;
                 }
                 dag_run::set_state(tx, id, RunState::Running, RunState::Failed, now).await
             }

@@ -1,8 +1,9 @@
 //! The scheduler's own row in `job`, by which its peers see that it lives.
 
+use ferroflow_db::dag_run::ownership;
 use ferroflow_db::job::{self, NewJob};
-use ferroflow_db::news::{self, News};
-use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, attending};
+use ferroflow_db::notifications::{self, News};
+use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx};
 use ferroflow_execution::Host;
 use ferroflow_model::state::JobState;
 use ferroflow_telemetry::metrics::scheduling;
@@ -38,8 +39,8 @@ pub async fn beat(db: &Db, id: i64, now: Timestamp) -> Result<bool, Error> {
 pub async fn retire(db: &Db, id: i64) -> Result<(), Error> {
     let let_go = db.transact(|tx| {
         async move {
-            attending::let_go(tx, id).await?;
-            news::tell(tx, News::Schedulers).await
+            ownership::let_go(tx, id).await?;
+            notifications::tell(tx, News::Schedulers).await
         }
         .scope_boxed()
     });
@@ -60,5 +61,5 @@ async fn finish(tx: &mut Tx, id: i64, outcome: JobState, now: Timestamp) -> Resu
         job::finish(tx, id, outcome, now).await?;
     }
     // Its runs wait for somebody.
-    news::tell(tx, News::Schedulers).await
+    notifications::tell(tx, News::Schedulers).await
 }

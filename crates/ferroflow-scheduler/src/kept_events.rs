@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use ferroflow_db::task_instance::{self, TaskInstanceKey};
-use ferroflow_db::{Db, ScopedFutureExt as _, task_instance_step};
+use ferroflow_db::{Db, ScopedFutureExt as _};
 use ferroflow_executor::Executor;
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::metrics::scheduling;
@@ -178,7 +178,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 pub(crate) async fn is_locked(db: &Db, id: Uuid) -> Result<bool, Error> {
     let looked = db.transact(|tx| {
         async move {
-            let is_free = task_instance_step::lock_states(tx, &[id]).await?.contains_key(&id);
+            let is_free = task_instance::scheduling::lock_states(tx, &[id]).await?.contains_key(&id);
             Ok(!is_free && task_instance::find(tx, id).await?.is_some())
         }
         .scope_boxed()

@@ -4,10 +4,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use ferroflow_db::attending::{self, AttendedRun, PeersAlive, Unattended};
 use ferroflow_db::dag_run::ClaimedRun;
-use ferroflow_db::task_instance_step::InstanceRow;
-use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx, run_facts};
+use ferroflow_db::dag_run::ownership::{self, AttendedRun, PeersAlive, Unattended};
+use ferroflow_db::task_instance::dependencies;
+use ferroflow_db::task_instance::scheduling::InstanceRow;
+use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx};
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
@@ -152,8 +153,8 @@ async fn look_at_the_past(cx: &Context, attended: &mut Attended) -> Result<(), E
     let read = cx.db.read(|tx| {
         async move {
             let [scheduled, any] = asked;
-            let mut earlier = run_facts::earlier_of(tx, scheduled, false).await?;
-            earlier.extend(run_facts::earlier_of(tx, any, true).await?);
+            let mut earlier = dependencies::earlier_of(tx, scheduled, false).await?;
+            earlier.extend(dependencies::earlier_of(tx, any, true).await?);
             Ok(earlier)
         }
         .scope_boxed()
@@ -161,7 +162,7 @@ async fn look_at_the_past(cx: &Context, attended: &mut Attended) -> Result<(), E
     let elsewhere = attended.compare_past(&read.await?);
     let ids: &BTreeSet<i64> = &elsewhere.iter().map(|(_, earlier)| *earlier).collect();
     let ids: &Vec<i64> = &ids.iter().copied().collect();
-    let stands = cx.db.read(|tx| async move { run_facts::stands(tx, ids).await }.scope_boxed()).await?;
+    let stands = cx.db.read(|tx| async move { dependencies::stands(tx, ids).await }.scope_boxed()).await?;
     attended.compare_stands(&elsewhere, &stands);
     Ok(())
 }
@@ -179,8 +180,8 @@ pub(crate) async fn look_at(
     let ids_read = ids.as_slice();
     let read = cx.db.read(|tx| {
         async move {
-            let states = attending::states(tx, ids_read).await?;
-            Ok((states, attending::changed(tx, ids_read, since).await?))
+            let states = ownership::states(tx, ids_read).await?;
+            Ok((states, ownership::changed(tx, ids_read, since).await?))
         }
         .scope_boxed()
     });
@@ -222,14 +223,14 @@ async fn gather(cx: &Context, tx: &mut Tx, asked: &Asked<'_>, now: Timestamp) ->
     };
     let (mut states, mut changed) = (Vec::new(), Vec::new());
     for part in asked.parts {
-        states.extend(attending::states(tx, &part.ids).await?);
-        changed.extend(attending::changed(tx, &part.ids, part.since).await?);
+        states.extend(ownership::states(tx, &part.ids).await?);
+        changed.extend(ownership::changed(tx, &part.ids, part.since).await?);
     }
     if !asked.elsewhere.is_empty() {
-        changed.extend(attending::changed_some(tx, asked.elsewhere, asked.since).await?);
+        changed.extend(ownership::changed_some(tx, asked.elsewhere, asked.since).await?);
     }
     Ok(Found {
-        peers: attending::living_peers(tx, JOB_TYPE, peers).await?,
+        peers: ownership::living_peers(tx, JOB_TYPE, peers).await?,
         unattended: unattended(tx, asked, peers, now).await?,
         states,
         changed,
@@ -245,9 +246,9 @@ async fn unattended(
     peers: PeersAlive<'_>,
     now: Timestamp,
 ) -> Result<Page<ClaimedRun, i64>, DbError> {
-    let Unattended { runs, may_be_more } = attending::unattended(tx, peers, now, MOST_RUNS).await?;
+    let Unattended { runs, may_be_more } = ownership::unattended(tx, peers, now, MOST_RUNS).await?;
     if may_be_more && runs.iter().all(|run| asked.attended.contains(&key_of(run))) {
-        return attending::unattended_in_turn(tx, peers, now, asked.unattended, MOST_RUNS).await;
+        return ownership::unattended_in_turn(tx, peers, now, asked.unattended, MOST_RUNS).await;
     }
     Ok(Page { found: runs, next: None })
 }

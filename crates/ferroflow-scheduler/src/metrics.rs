@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferroflow_db::gauges::TaskCount;
+use ferroflow_db::monitoring::gauges::TaskCount;
 use ferroflow_model::admission::{ClosedPool, InstanceKey, Refusal};
 use ferroflow_model::outcome::Outcome;
 use ferroflow_model::readiness::RunVerdict;

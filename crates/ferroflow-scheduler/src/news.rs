@@ -1,6 +1,6 @@
 //! What other transactions and user code tell: the step that it concerns is asked for at once.
 
-use ferroflow_db::news::{self, News};
+use ferroflow_db::notifications::{self, News};
 use ferroflow_executor::Executor;
 use jiff::Timestamp;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
@@ -86,6 +86,6 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         if self.surroundings.peers.is_empty() {
             return Ok(());
         }
-        Ok(news::tell_others(&self.cx.db, &News::Slots).await?)
+        Ok(notifications::tell_others(&self.cx.db, &News::Slots).await?)
     }
 }

@@ -1,7 +1,7 @@
 //! The loop: something happens, what follows is done, and it waits for the next thing.
 //!
 //! Work starts with its cause: an executor's event makes its run dirty, a dirty run is examined, what becomes ready is
-//! queued and handed over; whoever makes a run or changes an asset [tells](ferroflow_db::news). What nobody tells is found
+//! queued and handed over; whoever makes a run or changes an asset [tells](ferroflow_db::notifications). What nobody tells is found
 //! by looking around, every `[scheduler] scheduler_idle_sleep_time`.
 //! The cost of a cycle follows what has changed.
 
@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferroflow_db::news;
+use ferroflow_db::notifications;
 use ferroflow_executor::Executor;
 use ferroflow_python::listeners::SchedulerListeners;
 use ferroflow_telemetry::metrics::scheduling;
@@ -104,7 +104,7 @@ pub struct Scheduler<E, C> {
     /// The same, of rows that cannot be read or written.
     pub(crate) kept: KeptEvents,
     /// What transactions tell, in this process and in others.
-    pub(crate) news: news::Receiver,
+    pub(crate) news: notifications::Receiver,
     /// That user code has answered.
     pub(crate) answers: UnboundedReceiver<Answered>,
     /// Runs in which somebody has changed something.

@@ -1,7 +1,7 @@
 //! One task instance, run by itself: nothing that it depends on is looked at.
 
-use ferroflow_db::task_instance::TaskInstance;
-use ferroflow_db::{Db, ScopedFutureExt as _, task_instance, task_instance_step};
+use ferroflow_db::task_instance::{self, TaskInstance};
+use ferroflow_db::{Db, ScopedFutureExt as _};
 use ferroflow_model::readiness::InstanceRef;
 use ferroflow_model::state::TaskState;
 use ferroflow_python::task_instances::Occasion;
@@ -33,9 +33,9 @@ pub async fn queue_alone(
         async move {
             // One that waited for a trigger goes on with its try.
             if from != Some(TaskState::Scheduled) {
-                task_instance_step::schedule(tx, &[id], from, true, now).await?;
+                task_instance::scheduling::schedule(tx, &[id], from, true, now).await?;
             }
-            task_instance_step::queue(tx, &[id], job_id, now).await?;
+            task_instance::scheduling::queue(tx, &[id], job_id, now).await?;
             task_instance::find(tx, id).await
         }
         .scope_boxed()

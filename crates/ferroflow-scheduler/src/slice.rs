@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ferroflow_db::news;
+use ferroflow_db::notifications;
 use ferroflow_telemetry::clock::Stopwatch;
 
 /// So long a step goes on with more of the same.
@@ -11,12 +11,12 @@ const LONGEST: Duration = Duration::from_millis(250);
 /// The time of one step. It always does one part; whether another one follows is asked here.
 pub(crate) struct Slice<'a> {
     watch: Stopwatch,
-    news: Option<&'a news::Receiver>,
+    news: Option<&'a notifications::Receiver>,
 }
 
 impl<'a> Slice<'a> {
     /// Until its time is over, or somebody has told something that the cycle should look at.
-    pub(crate) fn new(news: &'a news::Receiver) -> Self {
+    pub(crate) fn new(news: &'a notifications::Receiver) -> Self {
         Self { watch: Stopwatch::start(), news: Some(news) }
     }
 

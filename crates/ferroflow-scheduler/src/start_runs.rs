@@ -10,9 +10,10 @@ mod report;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ferroflow_db::backfill::{self, Backfill};
-use ferroflow_db::dag::facts::{self, DagFacts as DagRow};
-use ferroflow_db::dag_run_start::{self, RunningRuns, StartableRun};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, serialized_dag};
+use ferroflow_db::dag::scheduling::DagFacts as DagRow;
+use ferroflow_db::dag_run::start::{RunningRuns, StartableRun};
+use ferroflow_db::dag_version::serialized_dag;
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, dag_run};
 use ferroflow_model::runs::start::{self, BackfillFacts, DagFacts, QueuedRun, Running, Snapshot, Verdict};
 use ferroflow_model::state::{RunType, TriggeredBy};
 use jiff::Timestamp;
@@ -124,7 +125,7 @@ pub(crate) async fn start_some(
 /// Locks the DAGs, the backfills and the runs, decides anew and starts them.
 async fn start_batch(tx: &mut Tx, batch: &[&StartableRun], now: Timestamp) -> Result<StartedRuns, DbError> {
     let dag_ids: BTreeSet<&str> = batch.iter().map(|run| run.dag_id.as_str()).collect();
-    let dags = facts::lock_free(tx, &dag_ids.into_iter().collect::<Vec<_>>()).await?.dags;
+    let dags = dag::scheduling::lock_free(tx, &dag_ids.into_iter().collect::<Vec<_>>()).await?.dags;
     let dag_ids: BTreeSet<&str> = dags.iter().map(|dag| dag.dag_id.as_str()).collect();
     let of_dags = || batch.iter().filter(|run| dag_ids.contains(run.dag_id.as_str()));
     let wanted: BTreeSet<i32> = of_dags().filter_map(|run| run.backfill_id).collect();
@@ -140,7 +141,7 @@ async fn start_batch(tx: &mut Tx, batch: &[&StartableRun], now: Timestamp) -> Re
     if ids.is_empty() {
         return Ok(StartedRuns::default());
     }
-    let locked: BTreeSet<i64> = dag_run_start::lock_queued(tx, &ids).await?.into_iter().collect();
+    let locked: BTreeSet<i64> = dag_run::start::lock_queued(tx, &ids).await?.into_iter().collect();
     let runs: Vec<StartableRun> =
         of_dags().filter(|run| locked.contains(&run.id)).map(|run| (*run).clone()).collect();
     let mut queues = Queues { dags, backfills, runs, ..Queues::default() };
@@ -158,7 +159,7 @@ async fn start_batch(tx: &mut Tx, batch: &[&StartableRun], now: Timestamp) -> Re
         }
     }
     if !ids.is_empty() {
-        dag_run_start::start(tx, &ids, now).await?;
+        dag_run::start::start(tx, &ids, now).await?;
     }
     Ok(report)
 }
@@ -185,10 +186,10 @@ impl Queues {
         let waiting = match of {
             Waiting::None => Vec::new(),
             Waiting::Of(dag_ids) => dag_ids.iter().cloned().collect(),
-            Waiting::All => dag_run_start::waiting_dags(tx).await?,
+            Waiting::All => dag_run::start::waiting_dags(tx).await?,
         };
         let ids: Vec<&str> = waiting.iter().map(String::as_str).collect();
-        let mut dags = facts::find(tx, &ids).await?.dags;
+        let mut dags = dag::scheduling::find(tx, &ids).await?.dags;
         dags.retain(|dag| !dag.is_paused && !dag.is_stale);
         let full = full_dags(tx, &dags).await?;
         dags.retain(|dag| !full.contains(&dag.dag_id));
@@ -196,7 +197,7 @@ impl Queues {
         if ids.is_empty() {
             return Ok(Self::default());
         }
-        let runs = dag_run_start::startable(tx, &ids, put_off, now, RUNS_PER_QUEUE).await?;
+        let runs = dag_run::start::startable(tx, &ids, put_off, now, RUNS_PER_QUEUE).await?;
         let backfills: BTreeSet<i32> = runs.iter().filter_map(|run| run.backfill_id).collect();
         let backfills = if backfills.is_empty() {
             Vec::new()
@@ -215,7 +216,7 @@ impl Queues {
         if ids.is_empty() {
             return Ok(());
         }
-        self.running = dag_run_start::running(tx, &ids).await?;
+        self.running = dag_run::start::running(tx, &ids).await?;
         self.newest = serialized_dag::latest_hashes(tx, &ids).await?;
         let tied: BTreeSet<Uuid> = self.runs.iter().filter_map(tied_to).collect();
         self.tied = if tied.is_empty() {
@@ -292,7 +293,7 @@ async fn full_dags(tx: &mut Tx, dags: &[DagRow]) -> Result<BTreeSet<String>, DbE
     if ids.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let running = dag_run_start::running(tx, &ids).await?;
+    let running = dag_run::start::running(tx, &ids).await?;
     let counts: HashMap<(&str, Option<i32>), u32> =
         running.iter().map(|queue| ((queue.dag_id.as_str(), queue.backfill_id), queue.count)).collect();
     let is_full = |dag_id: &str, backfill_id: Option<i32>, limit: Option<i32>| {

@@ -1,7 +1,7 @@
 //! What an executor is told about a queued task instance.
 
 use ferroflow_db::dag_run::DagRun;
-use ferroflow_db::dag_run_query::RunWithDag;
+use ferroflow_db::dag_run::lookup::RunWithDag;
 use ferroflow_db::task_instance::TaskInstance;
 use ferroflow_executor::{Bundle, Workload, WorkloadInstance};
 

@@ -1,8 +1,8 @@
 //! Rows with nothing special about them, for a test to change what it is about.
 
-use ferroflow_db::dag::Dag;
-use ferroflow_db::dag_run::NewDagRun;
-use ferroflow_db::{Json, Tx, dag, dag_bundle, dag_run};
+use ferroflow_db::dag::{self, Dag};
+use ferroflow_db::dag_run::{self, NewDagRun};
+use ferroflow_db::{Json, Tx, dag_bundle};
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
 use jiff::Timestamp;
 use serde_json::json;

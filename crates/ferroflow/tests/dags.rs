@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use ferroflow_db::dag::{self, Dag};
+use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::dag_version::{self, NewDagVersion};
-use ferroflow_db::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag_bundle};
 use ferroflow_testkit::{Airflow, Finished, Program, Server, TestDb, given, repository};
 use jiff::Timestamp;

@@ -6,10 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::trigger::FreeTrigger;
-use ferroflow_db::{
-    Error, Json, Tx, asset, asset_active, asset_alias, asset_reference, asset_watcher, trigger,
-};
+use ferroflow_db::trigger::{self, FreeTrigger};
+use ferroflow_db::{Error, Json, Tx, asset};
 use ferroflow_model::asset::{Asset, AssetAlias};
 use ferroflow_model::stored_assets::{
     AliasDifference, AssetDifference, DagAssets, EventTrigger, FileAssets, Ids, Reference, WantedWatcher,
@@ -52,14 +50,14 @@ pub async fn sync(
     let ids = Ids { assets: assets.known, aliases };
     let left = store_references(tx, &file, &ids, &mut changes, now).await?;
     for key in assets.idle {
-        asset_active::insert_unless_claimed(tx, key).await?;
+        asset::active::insert_unless_claimed(tx, key).await?;
         changes.writes += 1;
     }
     store_watchers(tx, &file, &ids, &assets.watched, settings, &mut changes, now).await?;
     // Those of others are no business of this file: a row of one may be locked, or refuse to go.
-    for (asset_id, trigger_id) in asset_watcher::unscheduled(tx).await? {
+    for (asset_id, trigger_id) in asset::watcher::unscheduled(tx).await? {
         if left.contains(&asset_id) || ids.assets.values().any(|id| *id == asset_id) {
-            asset_watcher::delete(tx, asset_id, trigger_id).await?;
+            asset::watcher::delete(tx, asset_id, trigger_id).await?;
             changes.writes += 1;
         }
     }
@@ -103,14 +101,14 @@ async fn store_aliases<'d>(
         return Ok(BTreeMap::new());
     }
     let names: Vec<&str> = file.aliases.keys().copied().collect();
-    let stored = asset_alias::find_by_names(tx, &names).await?;
+    let stored = asset::alias::find_by_names(tx, &names).await?;
     let AliasDifference { mut known, new, changed } = alias_difference(file, &stored);
     changes.writes += (changed.len() + new.len()) as u64;
     for (id, alias) in changed {
-        asset_alias::update(tx, id, alias).await?;
+        asset::alias::update(tx, id, alias).await?;
     }
     for alias in new {
-        let inserted = asset_alias::insert_if_missing(tx, alias).await?;
+        let inserted = asset::alias::insert_if_missing(tx, alias).await?;
         known.insert(&alias.name, inserted.id);
         if inserted.is_new {
             changes.created_aliases.push(alias.clone());
@@ -128,17 +126,17 @@ async fn store_references(
     now: Timestamp,
 ) -> Result<BTreeSet<i64>, Error> {
     let dag_ids: Vec<&str> = file.dags.iter().map(|dag| dag.dag_id).collect();
-    let stored = asset_reference::find_by_dags(tx, &dag_ids).await?;
+    let stored = asset::reference::find_by_dags(tx, &dag_ids).await?;
     let difference = reference_changes(references(file, ids), &stored.references);
     changes.writes += (difference.removed.len() + difference.changed.len() + difference.added.len()) as u64;
     for reference in &difference.removed {
-        asset_reference::delete(tx, reference).await?;
+        asset::reference::delete(tx, reference).await?;
     }
     for (reference, access) in &difference.changed {
-        asset_reference::update(tx, reference, access, now).await?;
+        asset::reference::update(tx, reference, access, now).await?;
     }
     for (reference, access) in &difference.added {
-        asset_reference::insert(tx, reference, access, now).await?;
+        asset::reference::insert(tx, reference, access, now).await?;
     }
     let left = difference.removed.iter().filter_map(|reference| match reference {
         Reference::Schedule { asset_id, .. } => Some(*asset_id),
@@ -149,7 +147,7 @@ async fn store_references(
         let wanted = dag.condition.map(|condition| expression(condition, ids));
         let there = stored.expressions.get(dag.dag_id).and_then(|json| json.value().ok());
         if wanted != there {
-            asset_reference::set_expression(tx, dag.dag_id, wanted.map(Json::from)).await?;
+            asset::reference::set_expression(tx, dag.dag_id, wanted.map(Json::from)).await?;
             changes.writes += 1;
         }
     }
@@ -173,7 +171,7 @@ async fn store_watchers(
         return Ok(());
     }
     let watchable = asset::watchable(tx, &Vec::from_iter(to_be_watched)).await?;
-    let watchers = asset_watcher::find_by_assets(tx, settings.fernet, &concerned).await?;
+    let watchers = asset::watcher::find_by_assets(tx, settings.fernet, &concerned).await?;
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     for (key, &asset_id) in &ids.assets {
         if !concerned.contains(&asset_id) {
@@ -191,7 +189,7 @@ async fn store_watchers(
     changes.writes += (added.len() + removed.len()) as u64;
     add_watchers(tx, added, settings, now).await?;
     for (asset_id, trigger_id) in removed {
-        asset_watcher::delete(tx, asset_id, trigger_id).await?;
+        asset::watcher::delete(tx, asset_id, trigger_id).await?;
     }
     Ok(())
 }
@@ -224,7 +222,7 @@ async fn add_watchers(
                 None => trigger::insert(tx, settings.fernet, &watcher, team_name.as_deref(), now).await?,
             },
         };
-        asset_watcher::insert(tx, &watcher.name, asset_id, trigger_id).await?;
+        asset::watcher::insert(tx, &watcher.name, asset_id, trigger_id).await?;
         triggers.push((watcher.trigger, trigger_id));
     }
     Ok(())

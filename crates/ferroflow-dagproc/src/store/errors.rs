@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ferroflow_db::{Error, Tx, dag, dag_warning, import_error};
+use ferroflow_db::{Error, Tx, dag, import_error};
 use jiff::Timestamp;
 
 use super::fits::fitting;
@@ -51,7 +51,7 @@ pub(super) async fn write_all(
             let named: &[String] = if filename == file.relative_path { &refused } else { &[] };
             dag::flag_import_errors(tx, &file.bundle_name, filename, named, delivered).await?;
             // What they wait for and update stays, as in Airflow: they come back with the events that came before.
-            dag_warning::delete_of_stale_dags_of_file(tx, &file.bundle_name, filename, named).await?;
+            dag::warning::delete_of_stale_dags_of_file(tx, &file.bundle_name, filename, named).await?;
         }
         stored.push(StoredImportError { error, is_new: !is_known });
     }

@@ -1,8 +1,8 @@
 //! The row of a DAG, its tags, and the links of its owners.
 
-use ferroflow_db::dag::ParsedColumns;
-use ferroflow_db::dag_owner_attributes::OwnerLink;
-use ferroflow_db::{Error, Json, Tx, dag_owner_attributes, dag_tag};
+use ferroflow_db::dag::owner_attributes::{self, OwnerLink};
+use ferroflow_db::dag::{self, ParsedColumns};
+use ferroflow_db::{Error, Json, Tx};
 use ferroflow_model::asset::AssetCondition;
 use ferroflow_model::runs::create::exceeds_max_non_backfill;
 use ferroflow_model::runs::next::next_run_after;
@@ -100,8 +100,8 @@ fn allowed_run_types(dag: &PreparedDag) -> Option<Json> {
 /// Tags and links of owners, where they differ from what is there. What goes goes first: to MySQL a tag in other
 /// letters is the same.
 pub(super) async fn write_labels(tx: &mut Tx, job: &Job<'_>, dag_ids: &[String]) -> Result<(), Error> {
-    let tags = dag_tag::of_dags(tx, dag_ids).await?;
-    let links = dag_owner_attributes::of_dags(tx, dag_ids).await?;
+    let tags = dag::tag::of_dags(tx, dag_ids).await?;
+    let links = owner_attributes::of_dags(tx, dag_ids).await?;
     for dag in &job.dags {
         let stored = tags.iter().filter(|(dag_id, _)| dag_id == dag.id()).map(|(_, tag)| tag.as_str());
         write_tags(tx, dag, &stored.collect::<Vec<_>>()).await?;
@@ -114,10 +114,10 @@ pub(super) async fn write_labels(tx: &mut Tx, job: &Job<'_>, dag_ids: &[String])
 async fn write_tags(tx: &mut Tx, dag: &PreparedDag, stored: &[&str]) -> Result<(), Error> {
     let wanted = &dag.parsed.dag.tags;
     for tag in stored.iter().filter(|tag| !wanted.iter().any(|wanted| **wanted == ***tag)) {
-        dag_tag::delete(tx, dag.id(), tag).await?;
+        dag::tag::delete(tx, dag.id(), tag).await?;
     }
     for tag in wanted.iter().filter(|wanted| !stored.contains(&&***wanted)) {
-        dag_tag::insert(tx, dag.id(), tag).await?;
+        dag::tag::insert(tx, dag.id(), tag).await?;
     }
     Ok(())
 }
@@ -125,14 +125,14 @@ async fn write_tags(tx: &mut Tx, dag: &PreparedDag, stored: &[&str]) -> Result<(
 async fn write_links(tx: &mut Tx, dag: &PreparedDag, stored: &[&OwnerLink]) -> Result<(), Error> {
     let wanted = &dag.parsed.dag.owner_links;
     for link in stored.iter().filter(|link| !wanted.iter().any(|(owner, _)| **owner == *link.owner)) {
-        dag_owner_attributes::delete(tx, dag.id(), &link.owner).await?;
+        owner_attributes::delete(tx, dag.id(), &link.owner).await?;
     }
     for (owner, link) in wanted {
         let wanted =
             OwnerLink { dag_id: dag.id().to_owned(), owner: owner.to_string(), link: link.to_string() };
         match stored.iter().find(|stored| stored.owner == wanted.owner) {
-            None => dag_owner_attributes::insert(tx, &wanted).await?,
-            Some(stored) if stored.link != wanted.link => dag_owner_attributes::update(tx, &wanted).await?,
+            None => owner_attributes::insert(tx, &wanted).await?,
+            Some(stored) if stored.link != wanted.link => owner_attributes::update(tx, &wanted).await?,
             Some(_) => {}
         }
     }

@@ -1,7 +1,7 @@
 //! What nobody needs any longer, whoever has left it: apart from the transactions of single files, and row by row if one is
 //! in the way.
 
-use ferroflow_db::{Error, Tx, asset_reference, asset_watcher, dag_warning};
+use ferroflow_db::{Error, Tx, asset, dag};
 
 /// What a sweep has done.
 #[derive(Debug, Default)]
@@ -16,8 +16,8 @@ pub struct Swept {
 /// [`Db::transact_in_parts`](ferroflow_db::Db::transact_in_parts), as is the next.
 pub async fn forget_stale_dags(tx: &mut Tx) -> Result<Swept, Error> {
     let mut swept = Swept::default();
-    let mut dag_ids = asset_reference::stale_dags(tx).await?;
-    dag_ids.extend(dag_warning::stale_dags(tx).await?);
+    let mut dag_ids = asset::reference::stale_dags(tx).await?;
+    dag_ids.extend(dag::warning::stale_dags(tx).await?);
     dag_ids.sort_unstable();
     dag_ids.dedup();
     for some in dag_ids.chunks(tx.rows_in_a_part(dag_ids.len())) {
@@ -32,9 +32,9 @@ pub async fn forget_stale_dags(tx: &mut Tx) -> Result<Swept, Error> {
 /// Ends the watch over assets that no DAG waits for.
 pub async fn unwatch(tx: &mut Tx) -> Result<Swept, Error> {
     let mut swept = Swept::default();
-    for (asset_id, trigger_id) in asset_watcher::unscheduled(tx).await? {
+    for (asset_id, trigger_id) in asset::watcher::unscheduled(tx).await? {
         tx.begin_part().await?;
-        let deleted = asset_watcher::delete(tx, asset_id, trigger_id).await;
+        let deleted = asset::watcher::delete(tx, asset_id, trigger_id).await;
         swept.note(tx.end_part(deleted).await?.map(|()| 1));
     }
     Ok(swept)
@@ -42,8 +42,8 @@ pub async fn unwatch(tx: &mut Tx) -> Result<Swept, Error> {
 
 /// Deletes what some DAGs wait for and update, and the warnings about them.
 pub(crate) async fn forget_dags(tx: &mut Tx, dag_ids: &[&str]) -> Result<u64, Error> {
-    let references = asset_reference::delete_of_dags(tx, dag_ids).await?;
-    dag_warning::delete_of_dags(tx, dag_ids).await?;
+    let references = asset::reference::delete_of_dags(tx, dag_ids).await?;
+    dag::warning::delete_of_dags(tx, dag_ids).await?;
     Ok(references)
 }
 

@@ -1,8 +1,8 @@
 //! The versions of a DAG: its serialized form, its source text and its deadlines.
 
-use ferroflow_db::dag_version::{NewDagVersion, StoredVersion};
-use ferroflow_db::serialized_dag::NewSerializedDag;
-use ferroflow_db::{Error, Tx, dag_code, dag_version, deadline_alert, serialized_dag};
+use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
+use ferroflow_db::dag_version::{self, NewDagVersion, StoredVersion, dag_code};
+use ferroflow_db::{Error, Tx, deadline};
 use ferroflow_model::stored_dag::{
     LatestVersion, NewContent, Reused, StoredForm, VersionChange, changed_paths, decide, reuse,
     stored_deadline_ids,
@@ -99,7 +99,7 @@ async fn gather_deadlines(
         && let Some(document) = serialized_dag::find(tx, latest.id).await?
         && let Some(ids) = stored_deadline_ids(&document.data)
     {
-        let rows = deadline_alert::find(tx, &ids).await?;
+        let rows = deadline::alert::find(tx, &ids).await?;
         if let Some(reused) = reuse(&ids, &rows, new) {
             return Ok(Deadlines { ids, reused: Some(reused) });
         }
@@ -108,12 +108,12 @@ async fn gather_deadlines(
 }
 
 fn fresh_ids(job: &Job<'_>, dag: &PreparedDag) -> Vec<Uuid> {
-    dag.parsed.deadlines.iter().map(|_| deadline_alert::new_id(job.now)).collect()
+    dag.parsed.deadlines.iter().map(|_| deadline::alert::new_id(job.now)).collect()
 }
 
 async fn rename(tx: &mut Tx, deadlines: &Deadlines) -> Result<(), Error> {
     for (id, name) in deadlines.reused.iter().flat_map(|reused| &reused.renamed) {
-        deadline_alert::rename(tx, *id, name.as_deref()).await?;
+        deadline::alert::rename(tx, *id, name.as_deref()).await?;
     }
     Ok(())
 }
@@ -161,7 +161,7 @@ async fn insert_deadlines(
     ids: &[Uuid],
 ) -> Result<(), Error> {
     for (id, deadline) in ids.iter().zip(&dag.parsed.deadlines) {
-        deadline_alert::insert(tx, *id, serialized_dag_id, deadline, job.now).await?;
+        deadline::alert::insert(tx, *id, serialized_dag_id, deadline, job.now).await?;
     }
     Ok(())
 }
@@ -181,7 +181,7 @@ async fn rewrite(
     let compress = job.settings.compress_serialized_dags;
     serialized_dag::rewrite(tx, &new_document(dag, latest.id, form), compress, job.now).await?;
     if deadlines.reused.is_none() && !deadlines.ids.is_empty() {
-        deadline_alert::delete_of(tx, serialized_dag_id).await?;
+        deadline::alert::delete_of(tx, serialized_dag_id).await?;
         insert_deadlines(tx, job, dag, serialized_dag_id, &deadlines.ids).await?;
     }
     Ok(())

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use ferroflow_db::dag_warning::{self, DagWarning};
-use ferroflow_db::{Error, Tx};
+use ferroflow_db::dag::warning::DagWarning;
+use ferroflow_db::{Error, Tx, dag};
 
 use super::fits::fitting;
 use super::write::Job;
@@ -22,15 +22,15 @@ pub(super) async fn write(tx: &mut Tx, job: &Job<'_>, dag_ids: &[String]) -> Res
             .entry((&warning.dag_id, &warning.warning_type))
             .or_insert_with(|| fitting(dialect, &warning.message));
     }
-    let stored = dag_warning::of_dags(tx, dag_ids).await?;
+    let stored = dag::warning::of_dags(tx, dag_ids).await?;
     for warning in &stored {
         match found.remove(&(warning.dag_id.as_str(), warning.warning_type.as_str())) {
             Some(message) if message != warning.message => {
-                dag_warning::update(tx, &DagWarning { message: message.into_owned(), ..warning.clone() })
+                dag::warning::update(tx, &DagWarning { message: message.into_owned(), ..warning.clone() })
                     .await?;
             }
             None if FOUND_BY_PARSING.contains(&warning.warning_type.as_str()) => {
-                dag_warning::delete(tx, &warning.dag_id, &warning.warning_type).await?;
+                dag::warning::delete(tx, &warning.dag_id, &warning.warning_type).await?;
             }
             _ => {}
         }
@@ -41,7 +41,7 @@ pub(super) async fn write(tx: &mut Tx, job: &Job<'_>, dag_ids: &[String]) -> Res
             warning_type: warning_type.to_owned(),
             message: message.into_owned(),
         };
-        dag_warning::insert(tx, &warning, job.now).await?;
+        dag::warning::insert(tx, &warning, job.now).await?;
     }
     Ok(())
 }

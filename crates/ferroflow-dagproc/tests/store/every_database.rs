@@ -1,7 +1,8 @@
 //! One suite over every database.
 
 use ferroflow_dagproc::store::{StoreSettings, Stored, store_failure};
-use ferroflow_db::{ScopedFutureExt as _, dag_version, serialized_dag};
+use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::dag_version::{self, serialized_dag};
 use ferroflow_model::stored_dag::VersionChange;
 use ferroflow_python::{DagWarning, ImportError};
 use ferroflow_testkit::Server;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use ferroflow_dagproc::store::{
     Description, FileResult, StoreError, StoreSettings, Stored, Timetables, store_file,
 };
-use ferroflow_db::dag::Dag;
-use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag, dag_bundle, import_error};
+use ferroflow_db::dag::{self, Dag};
+use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag_bundle, import_error};
 use ferroflow_model::timetable::{Restriction, RunInfo};
 use ferroflow_python::ParsedFile;
 use ferroflow_testkit::{Server, TestDb};

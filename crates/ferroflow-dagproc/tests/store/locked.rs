@@ -7,7 +7,7 @@ use ferroflow_dagproc::{Context, Host, Parts};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::testing::lock_wait;
 use ferroflow_db::variable::{self, Variable};
-use ferroflow_db::{Error, ScopedFutureExt as _, Tx, dag, dag_warning};
+use ferroflow_db::{Error, ScopedFutureExt as _, Tx, dag};
 use ferroflow_testkit::rows::add_dag;
 use ferroflow_testkit::{Server, TestDb};
 use test_case::test_case;
@@ -68,8 +68,8 @@ async fn the_warnings_about_a_file_wait_for_no_row_of_another_dag(server: Server
                 for dag_id in ["locked", "stale"] {
                     add_dag(tx, dag_id).await?;
                     let (dag_id, warning_type) = (dag_id.to_owned(), "non-existent pool".to_owned());
-                    let warning = dag_warning::DagWarning { dag_id, warning_type, message: String::new() };
-                    dag_warning::insert(tx, &warning, NOW).await?;
+                    let warning = dag::warning::DagWarning { dag_id, warning_type, message: String::new() };
+                    dag::warning::insert(tx, &warning, NOW).await?;
                 }
                 Ok(())
             }
@@ -83,8 +83,8 @@ async fn the_warnings_about_a_file_wait_for_no_row_of_another_dag(server: Server
             dag::lock(tx, &["locked".to_owned()]).await?;
             let deleted = db.transact(|tx| {
                 async move {
-                    dag_warning::delete_of_stale_dags_of_file(tx, "dags-folder", "stale.py", &[]).await?;
-                    dag_warning::of_dags(tx, &["locked".to_owned(), "stale".to_owned()]).await
+                    dag::warning::delete_of_stale_dags_of_file(tx, "dags-folder", "stale.py", &[]).await?;
+                    dag::warning::of_dags(tx, &["locked".to_owned(), "stale".to_owned()]).await
                 }
                 .scope_boxed()
             });

@@ -1,11 +1,8 @@
 //! The tables that old rows were copied into.
 
-use super::tables::Table;
-use crate::dialect::Dialect;
-use crate::error::Error;
-use crate::schema;
+use crate::cleaning::Table;
 use crate::statement::sql;
-use crate::tx::Tx;
+use crate::{Dialect, Error, Tx, schema};
 
 /// How their names begin.
 const PREFIX: &str = "_airflow_deleted__";

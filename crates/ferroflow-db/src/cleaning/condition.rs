@@ -1,8 +1,7 @@
 //! Which rows of a table are old.
 
-use super::Old;
-use super::tables::{KeepLast, Table};
-use crate::bind::Bind;
+use crate::cleaning::{KeepLast, Old, Table};
+use crate::statement::Bind;
 
 /// What is true of the row `base` if it is old.
 pub(super) struct Condition {

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::dialect::Dialect;
-use crate::url::UrlError;
+use crate::{Dialect, UrlError};
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]

@@ -7,14 +7,14 @@ use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
-use super::promptness::be_prompt;
-use super::{
-    ConnectError, FIRST_ANSWER, Options, Trust, assemble, file, mode, no_answer_within, number, pool_options,
-    unreachable, warn_of_unused, words,
+use crate::connect::Trust;
+use crate::connect::open::{
+    FIRST_ANSWER, assemble, file, mode, no_answer_within, number, pool_options, unreachable, warn_of_unused,
+    words,
 };
-use crate::db::{ConfiguredSchema, Db, Pool};
-use crate::dialect::Dialect;
-use crate::url::DatabaseUrl;
+use crate::connect::promptness::be_prompt;
+use crate::transaction::db::{ConfiguredSchema, Pool};
+use crate::{ConnectError, DatabaseUrl, Db, Dialect, Options};
 
 const SSL_MODES: &[(&str, PgSslMode)] = &[
     ("disable", PgSslMode::Disable),

@@ -10,10 +10,10 @@ use sqlx::error::DatabaseError;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
-use super::{ConnectError, IfMissing, Options, Trust, assemble, pool_options, warn_of_unused, words};
-use crate::db::{Db, Pool};
-use crate::dialect::Dialect;
-use crate::url::DatabaseUrl;
+use crate::connect::Trust;
+use crate::connect::open::{IfMissing, assemble, pool_options, warn_of_unused, words};
+use crate::transaction::db::Pool;
+use crate::{ConnectError, DatabaseUrl, Db, Dialect, Options};
 
 /// Longer than any transaction of ours; an official component beside us may be slower.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(15);

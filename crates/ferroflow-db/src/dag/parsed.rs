@@ -3,11 +3,8 @@
 use ferroflow_model::timetable::RunInfo;
 use jiff::Timestamp;
 
-use crate::Json;
-use crate::bind::binds;
-use crate::error::Error;
-use crate::statement::sql;
-use crate::tx::Tx;
+use crate::statement::{binds, sql};
+use crate::{Error, Json, Tx};
 
 /// The columns of the `dag` table that a parse knows.
 #[derive(Clone, Debug, PartialEq)]

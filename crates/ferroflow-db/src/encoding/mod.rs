@@ -2,4 +2,5 @@
 
 pub mod executor_config;
 pub mod fernet;
+pub mod fernet_rotation;
 pub(crate) mod timestamp;

@@ -23,7 +23,7 @@
 //! these databases only (`postgres`, `sqlite`, `mysql`; the last is MariaDB too). The comma that such a line
 //! may leave before a closing parenthesis is dropped. All other `--` comments stand on their own lines.
 
-use crate::dialect::Dialect;
+use crate::Dialect;
 
 /// The source files, in the order that foreign keys demand.
 const SOURCES: [&str; 7] = [

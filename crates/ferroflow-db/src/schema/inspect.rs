@@ -1,10 +1,9 @@
 //! What a database holds.
 
-use crate::dialect::Dialect;
-use crate::error::Error;
-use crate::schema::{REVISION, ddl, refusal::Refusal};
+use crate::schema::refusal::Refusal;
+use crate::schema::{REVISION, ddl};
 use crate::statement::sql;
-use crate::tx::Tx;
+use crate::{Dialect, Error, Tx};
 
 /// What a database holds, as far as its tables tell.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Why ferroflow does not work with a database, and what to do.
 
-use super::{REVISION, State};
+use crate::schema::{REVISION, State};
 
 /// Why ferroflow does not work with a database.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,14 +5,9 @@ use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{TaskInstance, TaskInstanceKey};
-use crate::bind::{Bind, binds};
-use crate::clearing;
-use crate::error::Error;
-use crate::page::Page;
-use crate::row::Row;
-use crate::statement::sql;
-use crate::tx::Tx;
+use crate::statement::{Bind, Row, binds, sql};
+use crate::task_instance::{self, TaskInstance, TaskInstanceKey};
+use crate::{Error, Page, Tx};
 
 /// A task instance, and who handed it out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +74,7 @@ pub async fn reset(
     if tx.execute(sql!("task_instance/name_scheduler"), unchanged).await? == 0 {
         return Ok(false);
     }
-    clearing::archive(tx, instance, now).await?;
+    task_instance::clear::archive(tx, instance, now).await?;
     let binds = binds![new_id, now, instance.id, state, queued_by];
     Ok(tx.execute(sql!("task_instance/reset"), binds).await? == 1)
 }

@@ -4,16 +4,11 @@ use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::TaskInstanceKey;
-use super::life::Continuation;
-use super::orphans::key;
-use crate::Json;
-use crate::bind::{Bind, binds};
-use crate::error::Error;
-use crate::page::Page;
-use crate::row::Row;
-use crate::statement::sql;
-use crate::tx::Tx;
+use crate::statement::{Bind, Row, binds, sql};
+use crate::task_instance::TaskInstanceKey;
+use crate::task_instance::execution::Continuation;
+use crate::task_instance::orphans::key;
+use crate::{Error, Json, Page, Tx};
 
 /// One that runs, and has not been heard of for long.
 #[derive(Clone, Debug, PartialEq, Eq)]

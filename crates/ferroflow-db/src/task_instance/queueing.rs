@@ -8,12 +8,10 @@ use ferroflow_model::state::RunType;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{TaskInstance, TaskInstanceKey, task_instance};
-use crate::bind::{Bind, binds};
-use crate::error::Error;
-use crate::row::Row;
-use crate::statement::sql;
-use crate::tx::Tx;
+use crate::statement::{Bind, Row, binds, sql};
+use crate::task_instance::row::task_instance;
+use crate::task_instance::{TaskInstance, TaskInstanceKey};
+use crate::{Error, Tx};
 
 /// How many values a list of a statement has at most.
 const BATCH: usize = 512;

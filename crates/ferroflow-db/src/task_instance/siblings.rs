@@ -4,13 +4,10 @@ use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::TaskInstanceKey;
-use super::life::End;
-use crate::bind::{Bind, binds};
-use crate::error::Error;
-use crate::row::Row;
-use crate::statement::sql;
-use crate::tx::Tx;
+use crate::statement::{Bind, Row, binds, sql};
+use crate::task_instance::TaskInstanceKey;
+use crate::task_instance::execution::End;
+use crate::{Error, Tx};
 
 /// A task instance of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Runs that a scheduler looks after, and those that nobody does.
 
-use ferroflow_db::attending::{self, AttendedRun, PeersAlive};
+use ferroflow_db::dag_run::ownership::{self, AttendedRun, PeersAlive};
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{ScopedFutureExt as _, dag_run};
 use ferroflow_model::state::{JobState, RunState};
@@ -48,10 +48,10 @@ async fn runs_of_living_peers_are_theirs(server: Server) {
                 }
                 // The peer lives, and has forgotten one.
                 assert!(dag_run::set_examined(tx, &[runs[4]], Some(alive), NOW - 10.minutes()).await?);
-                let peers = attending::living_peers(tx, "SchedulerJob", PEERS).await?;
+                let peers = ownership::living_peers(tx, "SchedulerJob", PEERS).await?;
                 assert_eq!(peers, [alive]);
                 let later = NOW + 1.hour();
-                Ok((peers, attending::unattended(tx, PEERS, later, 10).await?.runs, alive))
+                Ok((peers, ownership::unattended(tx, PEERS, later, 10).await?.runs, alive))
             }
             .scope_boxed()
         })
@@ -66,8 +66,8 @@ async fn runs_of_living_peers_are_theirs(server: Server) {
 
     let left = db.transact(|tx| {
         async move {
-            assert_eq!(attending::let_go(tx, alive).await?, 2);
-            Ok(attending::unattended(tx, PEERS, NOW + 1.hour(), 10).await?.runs)
+            assert_eq!(ownership::let_go(tx, alive).await?, 2);
+            Ok(ownership::unattended(tx, PEERS, NOW + 1.hour(), 10).await?.runs)
         }
         .scope_boxed()
     });
@@ -85,12 +85,12 @@ async fn however_many_nobody_looks_after_each_has_its_turn(server: Server) {
             assert!(dag_run::set_examined(tx, &[runs[1]], Some(alive), NOW - 10.minutes()).await?);
             let mut may_be_more = Vec::new();
             for limit in [4, 5, 6, 7] {
-                may_be_more.push(attending::unattended(tx, PEERS, later, limit).await?.may_be_more);
+                may_be_more.push(ownership::unattended(tx, PEERS, later, limit).await?.may_be_more);
             }
             assert_eq!(may_be_more, [true, true, false, false], "that of the living is no such");
             let (mut found, mut after) = (Vec::new(), Some(0));
             for _ in 0..3 {
-                let page = attending::unattended_in_turn(tx, PEERS, later, after.unwrap(), 2).await?;
+                let page = ownership::unattended_in_turn(tx, PEERS, later, after.unwrap(), 2).await?;
                 found.extend(page.found.into_iter().map(|run| run.id));
                 after = page.next;
             }
@@ -109,7 +109,7 @@ async fn a_run_that_somebody_has_locked_is_not_waited_for(server: Server) {
     let gate = &crate::Gate::default();
     let holds = db.transact(|tx| {
         async move {
-            assert!(attending::lock(tx, run).await?.is_some());
+            assert!(ownership::lock(tx, run).await?.is_some());
             gate.pass().await;
             Ok(())
         }
@@ -122,13 +122,13 @@ async fn a_run_that_somebody_has_locked_is_not_waited_for(server: Server) {
             gate.open();
             return;
         }
-        let locked = db.transact(|tx| async move { attending::lock(tx, run).await }.scope_boxed()).await;
+        let locked = db.transact(|tx| async move { ownership::lock(tx, run).await }.scope_boxed()).await;
         assert_eq!(locked.unwrap(), None);
         gate.open();
     };
     let (held, ()) = tokio::join!(holds, looks);
     held.unwrap();
-    let locked = db.transact(|tx| async move { attending::lock(tx, run).await }.scope_boxed()).await;
+    let locked = db.transact(|tx| async move { ownership::lock(tx, run).await }.scope_boxed()).await;
     assert!(locked.unwrap().is_some());
 }
 
@@ -140,7 +140,7 @@ async fn runs_are_told_how_they_stand(server: Server) {
         .transact(|tx| {
             async move {
                 dag_run::set_state(tx, runs[1], RunState::Running, RunState::Failed, NOW).await?;
-                attending::states(tx, runs).await
+                ownership::states(tx, runs).await
             }
             .scope_boxed()
         })
@@ -151,6 +151,6 @@ async fn runs_are_told_how_they_stand(server: Server) {
     assert_eq!(states, expected.map(|(id, state)| AttendedRun { id, state, is_held: false }));
     database.execute("UPDATE dag SET is_paused = '1'").await;
     let held =
-        db.transact(|tx| async move { attending::states(tx, runs).await }.scope_boxed()).await.unwrap();
+        db.transact(|tx| async move { ownership::states(tx, runs).await }.scope_boxed()).await.unwrap();
     assert!(held.iter().all(|run| run.is_held));
 }

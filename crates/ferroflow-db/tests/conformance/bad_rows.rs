@@ -1,7 +1,9 @@
 //! One row that cannot be read is left out of a list, and told of; the others are there.
 
+use ferroflow_db::asset::registration;
+use ferroflow_db::dag_run::ownership;
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey, orphans};
-use ferroflow_db::{Db, ScopedFutureExt as _, asset_registration, attending};
+use ferroflow_db::{Db, ScopedFutureExt as _};
 use ferroflow_model::id;
 use ferroflow_testkit::rows::add_dag;
 use ferroflow_testkit::{Server, TestDb};
@@ -20,7 +22,7 @@ async fn a_changed_instance_that_cannot_be_read_hides_no_other(server: Server) {
     add_running_runs(&db, 1).await;
     let ids = &add_instances(&db, &["good", "spoilt"]).await;
     database.execute("UPDATE task_instance SET state = 'shutdown' WHERE task_id = 'spoilt'").await;
-    let found = db.read(|tx| async move { attending::changed_some(tx, ids, NOW).await }.scope_boxed());
+    let found = db.read(|tx| async move { ownership::changed_some(tx, ids, NOW).await }.scope_boxed());
     let found: Vec<String> = found.await.unwrap().into_iter().map(|(_, row)| row.task_id).collect();
     assert_eq!(found, ["good"]);
     assert_eq!(told(&db), [("task_instance", "state")]);
@@ -52,8 +54,8 @@ async fn a_listener_that_cannot_be_read_hides_no_other(server: Server) {
     for statement in statements {
         database.execute(statement).await;
     }
-    let found = db
-        .read(|tx| async move { asset_registration::listeners(tx, 1, ("x", "x"), &[]).await }.scope_boxed());
+    let found =
+        db.read(|tx| async move { registration::listeners(tx, 1, ("x", "x"), &[]).await }.scope_boxed());
     let found = found.await.unwrap();
     assert_eq!(found.iter().map(|one| one.dag_id.as_str()).collect::<Vec<_>>(), ["good"]);
     assert_eq!(told(&db), [("asset_reference", "allow_producer_teams")]);

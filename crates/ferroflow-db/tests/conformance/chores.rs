@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
+use ferroflow_db::callback::due::Move;
 use ferroflow_db::callback::{self, Callback};
-use ferroflow_db::dag_warning::DagWarning;
-use ferroflow_db::due_callback::{self, Move};
+use ferroflow_db::dag::warning::DagWarning;
 use ferroflow_db::job::{self, NewJob};
-use ferroflow_db::task_instance::life::Continuation;
+use ferroflow_db::task_instance::execution::Continuation;
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey, orphans, overdue};
 use ferroflow_db::trigger::{self, TaskTrigger};
-use ferroflow_db::{
-    Db, Error, Json, ScopedFutureExt as _, Tx, asset_orphanage, audit_log, scheduler_job,
-    unreferenced_trigger,
-};
+use ferroflow_db::{Db, Error, Json, ScopedFutureExt as _, Tx, asset, audit_log};
 use ferroflow_model::id;
 use ferroflow_model::outcome::orphan::QueuedBy;
 use ferroflow_model::state::{CallbackState, JobState, TaskState};
@@ -44,12 +41,12 @@ async fn a_scheduler_that_was_heard_of_is_not_given_up(server: Server) {
                 let id = add_job(tx, "SchedulerJob", NOW - 1.minute()).await?;
                 add_job(tx, "TriggererJob", NOW - 1.minute()).await?;
                 add_job(tx, "SchedulerJob", NOW).await?;
-                let silent = scheduler_job::silent(tx, NOW - 30.seconds(), NOW).await?;
+                let silent = job::schedulers::silent(tx, NOW - 30.seconds(), NOW).await?;
                 job::heartbeat(tx, id, NOW).await?;
-                let heard_of = scheduler_job::give_up(tx, id, NOW - 30.seconds(), NOW).await?;
+                let heard_of = job::schedulers::give_up(tx, id, NOW - 30.seconds(), NOW).await?;
                 let late = NOW + 30.seconds();
-                let given_up = (heard_of, scheduler_job::give_up(tx, id, late, NOW).await?);
-                Ok((silent, given_up, scheduler_job::give_up(tx, id, late, NOW).await?))
+                let given_up = (heard_of, job::schedulers::give_up(tx, id, late, NOW).await?);
+                Ok((silent, given_up, job::schedulers::give_up(tx, id, late, NOW).await?))
             }
             .scope_boxed()
         })
@@ -58,7 +55,8 @@ async fn a_scheduler_that_was_heard_of_is_not_given_up(server: Server) {
     assert_eq!(silent.len(), 1);
     assert_eq!(silent[0].latest_heartbeat, Some(NOW - 1.minute()));
     assert_eq!((given_up, again), ((false, true), false));
-    let ended = db.read(|tx| async move { scheduler_job::ended(tx, NOW).await }.scope_boxed()).await.unwrap();
+    let ended =
+        db.read(|tx| async move { job::schedulers::ended(tx, NOW).await }.scope_boxed()).await.unwrap();
     assert_eq!(ended, [silent[0].id]);
 }
 
@@ -251,8 +249,9 @@ async fn a_trigger_that_is_about_to_be_shared_is_not_removed(server: Server) {
     });
     let id = added.await.unwrap();
     let sweep = |db: Db| async move {
-        let swept =
-            db.transact(|tx| async move { unreferenced_trigger::sweep(tx, 0, 10).await }.scope_boxed()).await;
+        let swept = db
+            .transact(|tx| async move { trigger::unreferenced::sweep(tx, 0, 10).await }.scope_boxed())
+            .await;
         swept.unwrap().removed
     };
     if server != Server::Sqlite {
@@ -297,7 +296,7 @@ async fn callbacks_for_executors_are_shown_to_one_of_two(server: Server) {
         let gate = gate.as_deref();
         let shown = db.transact(|tx| {
             async move {
-                let shown = due_callback::lock_pending(tx, 10).await?;
+                let shown = callback::due::lock_pending(tx, 10).await?;
                 if let Some(gate) = gate {
                     gate.pass().await;
                 }
@@ -308,9 +307,9 @@ async fn callbacks_for_executors_are_shown_to_one_of_two(server: Server) {
                         trigger_id: None,
                         output: None,
                     };
-                    assert!(due_callback::move_on(tx, one.id, one.state, &to).await?);
+                    assert!(callback::due::move_on(tx, one.id, one.state, &to).await?);
                     assert!(
-                        !due_callback::move_on(tx, one.id, one.state, &to).await?,
+                        !callback::due::move_on(tx, one.id, one.state, &to).await?,
                         "it has left its state"
                     );
                 }
@@ -335,9 +334,9 @@ async fn a_warning_says_what_it_was_last_told(server: Server) {
                         warning_type: "asset conflict".to_owned(),
                         message: message.to_owned(),
                     };
-                    asset_orphanage::warn(tx, &warning, NOW).await?;
+                    asset::orphans::warn(tx, &warning, NOW).await?;
                 }
-                asset_orphanage::warnings(tx, "asset conflict").await
+                asset::orphans::warnings(tx, "asset conflict").await
             }
             .scope_boxed()
         })

@@ -1,8 +1,8 @@
 //! What the DAG processor does besides storing DAGs: bundles, requests, callbacks, DAGs that are gone.
 
 use ferroflow_db::callback::{self, Callback, HeldCallback};
-use ferroflow_db::dag_priority_parsing_request as parsing_request;
-use ferroflow_db::{Db, Error, Json, ScopedFutureExt as _, Tx, dag, dag_bundle};
+use ferroflow_db::dag::{self, priority_parsing_request as parsing_request};
+use ferroflow_db::{Db, Error, Json, ScopedFutureExt as _, Tx, dag_bundle};
 use ferroflow_model::id;
 use ferroflow_testkit::rows::add_dag;
 use ferroflow_testkit::{Server, TestDb};

@@ -1,12 +1,11 @@
 //! The locks by which schedulers share a database.
 
-use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::schema::{self, State};
+use ferroflow_db::testing::lock_wait;
+use ferroflow_db::{Db, ScopedFutureExt as _, dag_run, pool};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferroflow_db::schema::{self, State};
-use ferroflow_db::testing::lock_wait;
-use ferroflow_db::{Db, dag_run, pool};
 use ferroflow_model::state::RunState;
 use ferroflow_testkit::{Server, TestDb};
 use tokio::time::timeout;

@@ -17,10 +17,9 @@ mod scheduling;
 mod secrets;
 mod transactions;
 
-use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::variable::{self, Variable};
-use ferroflow_db::{Db, Error, Tx, dag_run};
+use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, dag_run};
 use ferroflow_model::state::RunState;
 use ferroflow_testkit::rows::{add_dag, add_run};
 use jiff::{Timestamp, ToSpan as _};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ferroflow_db::news::{self, News, triggers};
+use ferroflow_db::notifications::{self, News, triggers};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _, testing};
 use ferroflow_testkit::{Server, TestDb};
 use tokio::sync::broadcast::error::TryRecvError;
@@ -12,7 +12,7 @@ use crate::on_every_database;
 on_every_database!(news_are_heard_after_the_commit, news_of_what_was_undone_are_not_heard);
 
 async fn tell(db: &Db, news: &News) {
-    db.transact(|tx| async move { news::tell(tx, news.clone()).await }.scope_boxed()).await.unwrap();
+    db.transact(|tx| async move { notifications::tell(tx, news.clone()).await }.scope_boxed()).await.unwrap();
 }
 
 async fn news_are_heard_after_the_commit(server: Server) {
@@ -28,12 +28,12 @@ async fn news_of_what_was_undone_are_not_heard(server: Server) {
     let database = TestDb::migrated(server).await;
     let db = database.connect().await;
     let mut heard = db.news();
-    let undone = db.rehearse(|tx| news::tell(tx, News::Queued).scope_boxed());
+    let undone = db.rehearse(|tx| notifications::tell(tx, News::Queued).scope_boxed());
     undone.await.unwrap();
     let failed: Result<(), Error> = db
         .transact(|tx| {
             async move {
-                news::tell(tx, News::Queued).await?;
+                notifications::tell(tx, News::Queued).await?;
                 Err(Error::Aborted("a test".to_owned()))
             }
             .scope_boxed()
@@ -44,7 +44,7 @@ async fn news_of_what_was_undone_are_not_heard(server: Server) {
 }
 
 /// The next news of a kind that is not "anything".
-async fn next(heard: &mut news::Receiver) -> News {
+async fn next(heard: &mut notifications::Receiver) -> News {
     let limit = Duration::from_mins(1);
     loop {
         match tokio::time::timeout(limit, heard.recv()).await.expect("somebody tells").unwrap() {
@@ -59,7 +59,7 @@ async fn another_process_hears_what_is_told_and_what_triggers_tell() {
     let database = TestDb::migrated(Server::Postgres).await;
     let (db, other) = (database.connect().await, database.connect().await);
     let mut heard = db.news();
-    let listening = tokio::spawn(news::listen(db.clone()));
+    let listening = tokio::spawn(notifications::listen(db.clone()));
     // From then on it listens.
     assert_eq!(heard.recv().await, Ok(News::Missed));
     let run = News::Run { dag_id: "a \"dag\"".to_owned(), run_id: "a run".to_owned() };

@@ -1,10 +1,11 @@
 //! What somebody sees who watches.
 
 use ferroflow_db::dag::{self, Dag};
-use ferroflow_db::run_history::{self, TaskCount, Try};
-use ferroflow_db::table_size::{self, Rows};
+use ferroflow_db::dag_run::history::{TaskCount, Try};
+use ferroflow_db::monitoring::live_view;
+use ferroflow_db::schema::table_size::{self, Rows};
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
-use ferroflow_db::{ScopedFutureExt as _, dag_run, overview, task_instance_history};
+use ferroflow_db::{ScopedFutureExt as _, dag_run};
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_testkit::rows::{a_dag, add_dag, add_run};
 use ferroflow_testkit::{Server, TestDb};
@@ -26,7 +27,7 @@ async fn runs_are_followed_until_they_end(server: Server) {
     let db = database.connect().await;
     let seen = db.transact(|tx| {
         async move {
-            let none = overview::newest_run(tx).await?;
+            let none = live_view::newest_run(tx).await?;
             add_dag(tx, "dag").await?;
             let mut ids = Vec::new();
             for number in 0..4_i32 {
@@ -36,16 +37,16 @@ async fn runs_are_followed_until_they_end(server: Server) {
                 dag_run::set_state(tx, *id, RunState::Queued, RunState::Running, NOW).await?;
             }
             dag_run::set_state(tx, ids[0], RunState::Running, RunState::Failed, NOW + 1.second()).await?;
-            let unfinished = overview::unfinished(tx, 2).await?;
-            let followed = overview::followed(tx, ids[2], &[ids[0]], 10).await?;
-            let nobody = overview::followed(tx, ids[3], &[], 10).await?;
-            let newest = overview::newest_run(tx).await?;
+            let unfinished = live_view::unfinished(tx, 2).await?;
+            let followed = live_view::followed(tx, ids[2], &[ids[0]], 10).await?;
+            let nobody = live_view::followed(tx, ids[3], &[], 10).await?;
+            let newest = live_view::newest_run(tx).await?;
             Ok((none, ids, unfinished, followed, nobody, newest))
         }
         .scope_boxed()
     });
     let (none, ids, unfinished, followed, nobody, newest) = seen.await.unwrap();
-    let states = |runs: &[overview::RunStanding]| -> Vec<(i64, RunState)> {
+    let states = |runs: &[live_view::RunStanding]| -> Vec<(i64, RunState)> {
         runs.iter().map(|run| (run.id, run.state)).collect()
     };
     assert_eq!(none, 0);
@@ -81,9 +82,9 @@ async fn tasks_at_work_are_seen(server: Server) {
                 instance.try_number = 2;
                 task_instance::insert(tx, &instance).await?;
             }
-            let run = overview::unfinished(tx, 1).await?.remove(0);
-            let at_work = overview::at_work(tx, 10).await?;
-            Ok((at_work, overview::count_by_state(tx, &[&run]).await?))
+            let run = live_view::unfinished(tx, 1).await?.remove(0);
+            let at_work = live_view::at_work(tx, 10).await?;
+            Ok((at_work, live_view::count_by_state(tx, &[&run]).await?))
         }
         .scope_boxed()
     });
@@ -119,9 +120,9 @@ async fn dags_are_counted(server: Server) {
                 dag::insert(tx, &Dag { next_dagrun_create_after, is_paused, ..a_dag(dag_id) }).await?;
             }
             Ok((
-                overview::count_dags(tx).await?,
-                overview::paused(tx).await?,
-                overview::upcoming(tx, 2).await?,
+                live_view::count_dags(tx).await?,
+                live_view::paused(tx).await?,
+                live_view::upcoming(tx, 2).await?,
             ))
         }
         .scope_boxed()
@@ -177,12 +178,12 @@ async fn runs_are_looked_back_at(server: Server) {
                 (instance.start_date, instance.end_date) = (Some(NOW), Some(NOW + 3.seconds()));
                 task_instance::insert(tx, &instance).await?;
             }
-            task_instance_history::archive(tx, Uuid::from_u128(2)).await?;
-            let runs = run_history::newest_runs(tx, "dag", 2).await?;
+            task_instance::history::archive(tx, Uuid::from_u128(2)).await?;
+            let runs = dag_run::history::newest_runs(tx, "dag", 2).await?;
             let names: Vec<&str> = runs.iter().map(|run| run.run_id.as_str()).collect();
-            let counts = run_history::task_counts(tx, "dag", &names).await?;
-            let none = run_history::task_counts(tx, "dag", &[]).await?;
-            let tries = run_history::tries(tx, "dag", "run 2").await?;
+            let counts = dag_run::history::task_counts(tx, "dag", &names).await?;
+            let none = dag_run::history::task_counts(tx, "dag", &[]).await?;
+            let tries = dag_run::history::tries(tx, "dag", "run 2").await?;
             Ok((names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), counts, none, tries))
         }
         .scope_boxed()

@@ -1,10 +1,9 @@
 //! What decides who may be queued.
 
-use ferroflow_db::dag_run_query;
 use ferroflow_db::task_instance::queueing::{self, HoldingSlots, TaskInRun};
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
 use ferroflow_db::testing::texts;
-use ferroflow_db::{Db, Dialect, ScopedFutureExt as _, dag_run, task_instance_step};
+use ferroflow_db::{Db, Dialect, ScopedFutureExt as _, dag_run};
 use ferroflow_model::id;
 use ferroflow_model::state::{RunState, RunType, TaskState};
 use ferroflow_testkit::rows::{add_dag, add_run};
@@ -157,7 +156,7 @@ async fn runs_are_read_with_their_dags(server: Server) {
     let (found, alone) = db
         .read(|tx| {
             async move {
-                let found = dag_run_query::with_dag(tx, &[runs[2], -1]).await?;
+                let found = dag_run::lookup::with_dag(tx, &[runs[2], -1]).await?;
                 Ok((found, dag_run::find(tx, "dag", "queued").await?.unwrap()))
             }
             .scope_boxed()
@@ -211,7 +210,8 @@ async fn what_waits_of_a_dag_fails_and_nothing_else(server: Server) {
         .await
         .unwrap();
     assert_eq!((others, failed), (0, 4));
-    let rows = db.read(|tx| async move { task_instance_step::of_run(tx, "dag", "a").await }.scope_boxed());
+    let rows =
+        db.read(|tx| async move { task_instance::scheduling::of_run(tx, "dag", "a").await }.scope_boxed());
     let states: Vec<_> = rows.await.unwrap().iter().map(|row| row.state).collect();
     let count = |state| states.iter().filter(|one| **one == Some(state)).count();
     assert_eq!((count(TaskState::Failed), count(TaskState::Running), count(TaskState::Deferred)), (1, 1, 1));

@@ -1,11 +1,10 @@
 //! What is repeated, and what is not.
 
-use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::testing::limit_sqlite_size;
+use ferroflow_db::{Db, Error, Options, ScopedFutureExt as _, dag};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ferroflow_db::testing::limit_sqlite_size;
-use ferroflow_db::{Db, Error, Options, dag};
 use ferroflow_testkit::rows::a_dag;
 use ferroflow_testkit::{Server, TestDb};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -1,8 +1,7 @@
 //! The ways to a server: sockets, poolers, schemas, passwords.
 
-use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::schema::{self, State};
-use ferroflow_db::{Db, Options};
+use ferroflow_db::{Db, Options, ScopedFutureExt as _};
 use ferroflow_testkit::{Airflow, Server, TestDb, creation, given};
 
 use crate::{get_variable, set_variable};

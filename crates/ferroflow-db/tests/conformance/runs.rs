@@ -1,6 +1,6 @@
 //! Runs, and what they are given.
 
-use ferroflow_db::dag_run_query::{self, QueuedRun};
+use ferroflow_db::dag_run::lookup::QueuedRun;
 use ferroflow_db::{Json, ScopedFutureExt as _, dag_run};
 use ferroflow_model::state::RunState;
 use ferroflow_testkit::rows::{a_run, add_dag, add_run};
@@ -58,7 +58,7 @@ async fn those_that_wait_are_listed_by_date(server: Server) {
                 let sooner = add_run(tx, "dag", "sooner", NOW).await?;
                 let running = add_run(tx, "dag", "running", NOW - 1.second()).await?;
                 dag_run::set_state(tx, running, RunState::Queued, RunState::Running, NOW).await?;
-                Ok((dag_run_query::queued(tx).await?, [(sooner, "sooner"), (later, "later")]))
+                Ok((dag_run::lookup::queued(tx).await?, [(sooner, "sooner"), (later, "later")]))
             }
             .scope_boxed()
         })

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use ferroflow_db::dag::{facts, pausing};
+use ferroflow_db::asset::triggered_runs;
 use ferroflow_db::dag_run::{self, NewDagRun};
-use ferroflow_db::{
-    Db, Json, ScopedFutureExt as _, asset_trigger, backfill, dag, dag_run_creation, dag_run_query,
-    dag_run_start, new_deadline, pending_partition, serialized_dag,
-};
+use ferroflow_db::dag_version::serialized_dag;
+use ferroflow_db::{Db, Json, ScopedFutureExt as _, asset_partition_dag_run, backfill, dag, deadline};
 use ferroflow_model::runs::events::EventWindow;
 use ferroflow_model::state::{RunState, RunType};
 use ferroflow_model::timetable::{DataInterval, RunInfo};
@@ -61,11 +59,11 @@ async fn a_dag_is_due_when_its_time_has_come_and_it_may_have_a_run(server: Serve
             dag::insert(tx, &due_dag("later", NOW + 1.second())).await?;
             dag::insert(tx, &dag::Dag { is_paused: true, ..due_dag("paused", NOW) }).await?;
             dag_run::insert(tx, &a_run("full", "run", NOW), NOW).await?;
-            let due = facts::due(tx, NOW, None, 100).await?.0.dags;
-            facts::recount_active(tx, "flagged").await?;
-            facts::recount_active(tx, "full").await?;
-            let flags = facts::find(tx, &["flagged", "full"]).await?.dags;
-            Ok((due, facts::next_due(tx, NOW).await?, flags))
+            let due = dag::scheduling::due(tx, NOW, None, 100).await?.0.dags;
+            dag::scheduling::recount_active(tx, "flagged").await?;
+            dag::scheduling::recount_active(tx, "full").await?;
+            let flags = dag::scheduling::find(tx, &["flagged", "full"]).await?.dags;
+            Ok((due, dag::scheduling::next_due(tx, NOW).await?, flags))
         }
         .scope_boxed()
     });
@@ -95,10 +93,10 @@ async fn the_next_run_is_written_for_all_dags_that_share_it(server: Server) {
                 partition_date: None,
                 partition_key: None,
             };
-            facts::set_next_run(tx, &["a", "b"], Some(&next)).await?;
-            facts::set_next_run(tx, &["c"], None).await?;
-            facts::set_exceeds(tx, &["b", "c"], true).await?;
-            facts::find(tx, &["a", "b", "c"]).await
+            dag::scheduling::set_next_run(tx, &["a", "b"], Some(&next)).await?;
+            dag::scheduling::set_next_run(tx, &["c"], None).await?;
+            dag::scheduling::set_exceeds(tx, &["b", "c"], true).await?;
+            dag::scheduling::find(tx, &["a", "b", "c"]).await
         }
         .scope_boxed()
     });
@@ -122,12 +120,12 @@ async fn runs_are_added_many_at_a_time_and_found_by_name_and_date(server: Server
     let found = db.transact(|tx| {
         async move {
             add_dag(tx, "dag").await?;
-            let ids = dag_run_creation::insert_many(tx, runs, NOW).await?;
+            let ids = dag_run::create::insert_many(tx, runs, NOW).await?;
             let one = dag_run::insert(tx, backfill, NOW).await?;
-            let again = dag_run_creation::find_ids(tx, &[("dag", "run 7"), ("dag", "nobody")]).await?;
+            let again = dag_run::create::find_ids(tx, &[("dag", "run 7"), ("dag", "nobody")]).await?;
             let dates = [("dag", NOW + 5.seconds()), ("dag", NOW + 1.hour()), ("other", NOW)];
-            let of_dates = dag_run_creation::of_dates(tx, &dates).await?;
-            let active = dag_run_creation::count_active(tx, &["dag", "other"]).await?;
+            let of_dates = dag_run::create::of_dates(tx, &dates).await?;
+            let active = dag_run::create::count_active(tx, &["dag", "other"]).await?;
             let row = dag_run::find(tx, "dag", "run 7").await?;
             Ok((ids, one, again, of_dates, active, row))
         }
@@ -157,7 +155,7 @@ async fn add_queued(db: &Db, dags: &[(&str, i32, usize)]) {
                 let runs: Vec<NewDagRun> = (0..number)
                     .map(|place| a_run(dag_id, &format!("run {place}"), NOW - (number - place).seconds()))
                     .collect();
-                dag_run_creation::insert_many(tx, &runs, NOW).await?;
+                dag_run::create::insert_many(tx, &runs, NOW).await?;
             }
             Ok(())
         }
@@ -169,7 +167,7 @@ async fn add_queued(db: &Db, dags: &[(&str, i32, usize)]) {
 async fn waiting_dags_are_listed_once_each(server: Server) {
     let (_database, db) = made(server).await;
     add_queued(&db, &[("a", 1, 3), ("b", 1, 0), ("c", 1, 1)]).await;
-    let found = db.read(|tx| async move { dag_run_start::waiting_dags(tx).await }.scope_boxed());
+    let found = db.read(|tx| async move { dag_run::start::waiting_dags(tx).await }.scope_boxed());
     assert_eq!(found.await.unwrap(), ["a", "c"]);
 }
 
@@ -177,7 +175,7 @@ async fn of_each_queue_the_first_are_told(server: Server) {
     let (_database, db) = made(server).await;
     add_queued(&db, &[("a", 1, 30), ("b", 20, 30), ("c", 20, 2)]).await;
     let found = db.read(|tx| {
-        async move { dag_run_start::startable(tx, &["a", "b", "c"], &BTreeSet::new(), NOW, 10).await }
+        async move { dag_run::start::startable(tx, &["a", "b", "c"], &BTreeSet::new(), NOW, 10).await }
             .scope_boxed()
     });
     let found = found.await.unwrap();
@@ -198,14 +196,14 @@ async fn only_queued_runs_start(server: Server) {
     let found = db.transact(|tx| {
         async move {
             let mut ids = Vec::new();
-            for run in dag_run_start::startable(tx, &["a"], &BTreeSet::new(), NOW, 10).await? {
+            for run in dag_run::start::startable(tx, &["a"], &BTreeSet::new(), NOW, 10).await? {
                 ids.push(run.id);
             }
             ids.sort_unstable();
             dag_run::set_state(tx, ids[0], RunState::Queued, RunState::Failed, NOW).await?;
-            let locked = dag_run_start::lock_queued(tx, &ids).await?;
-            let started = dag_run_start::start(tx, &ids, NOW).await?;
-            Ok((ids, locked, started, dag_run_start::running(tx, &["a"]).await?))
+            let locked = dag_run::start::lock_queued(tx, &ids).await?;
+            let started = dag_run::start::start(tx, &ids, NOW).await?;
+            Ok((ids, locked, started, dag_run::start::running(tx, &["a"]).await?))
         }
         .scope_boxed()
     });
@@ -232,9 +230,9 @@ async fn dags_that_somebody_locked_are_left_out(server: Server) {
     let other = &db;
     let found = db.transact(|tx| {
         async move {
-            facts::lock_free(tx, &["a"]).await?;
+            dag::scheduling::lock_free(tx, &["a"]).await?;
             let seen = other.transact(|tx| {
-                async move { Ok(facts::lock_free(tx, &["a", "b"]).await?.dags) }.scope_boxed()
+                async move { Ok(dag::scheduling::lock_free(tx, &["a", "b"]).await?.dags) }.scope_boxed()
             });
             seen.await
         }
@@ -256,11 +254,11 @@ async fn the_newest_runs_are_told_and_a_dag_is_paused(server: Server) {
                 assert!(dag_run::set_state(tx, id, RunState::Queued, RunState::Running, NOW).await?);
                 assert!(dag_run::set_state(tx, id, RunState::Running, end, NOW).await?);
             }
-            let all = dag_run_query::newest_states(tx, "dag", 3).await?;
-            let newest = dag_run_query::newest_states(tx, "dag", 1).await?;
-            assert!(pausing::set(tx, "dag", true).await?);
-            assert!(!pausing::set(tx, "dag", true).await?, "it is paused");
-            Ok((all, newest, facts::find(tx, &["dag", "other"]).await?.dags))
+            let all = dag_run::lookup::newest_states(tx, "dag", 3).await?;
+            let newest = dag_run::lookup::newest_states(tx, "dag", 1).await?;
+            assert!(dag::pause::set(tx, "dag", true).await?);
+            assert!(!dag::pause::set(tx, "dag", true).await?, "it is paused");
+            Ok((all, newest, dag::scheduling::find(tx, &["dag", "other"]).await?.dags))
         }
         .scope_boxed()
     });
@@ -276,28 +274,28 @@ async fn of_nothing_nothing_is_found(server: Server) {
     let (_database, db) = made(server).await;
     let asked = db.transact(|tx| {
         async move {
-            assert!(facts::lock_free(tx, &["x"]).await?.dags.is_empty());
+            assert!(dag::scheduling::lock_free(tx, &["x"]).await?.dags.is_empty());
             assert!(serialized_dag::latest_hashes(tx, &["x"]).await?.is_empty());
             assert!(serialized_dag::find_many(tx, &[Uuid::nil()]).await?.is_empty());
             assert!(serialized_dag::stored(tx, &[Uuid::nil()]).await?.is_empty());
-            assert!(dag::listing::find_many(tx, &["x"]).await?.is_empty());
-            assert!(dag_run_creation::last_scheduled(tx, &["x"]).await?.is_empty());
-            assert_eq!(dag_run_creation::last_asset_triggered(tx, "x", NOW).await?, None);
+            assert!(dag::list::find_many(tx, &["x"]).await?.is_empty());
+            assert!(dag_run::create::last_scheduled(tx, &["x"]).await?.is_empty());
+            assert_eq!(dag_run::create::last_asset_triggered(tx, "x", NOW).await?, None);
             assert!(backfill::find(tx, &[1]).await?.is_empty());
             assert!(backfill::lock_free(tx, &[1]).await?.is_empty());
-            assert!(asset_trigger::queued(tx).await?.is_empty());
-            assert!(asset_trigger::lock_queued(tx, &["x"]).await?.is_empty());
-            asset_trigger::unqueue(tx, &[(1, "x")]).await?;
-            assert_eq!(asset_trigger::waits_since(tx, "x").await?, None);
+            assert!(triggered_runs::queued(tx).await?.is_empty());
+            assert!(triggered_runs::lock_queued(tx, &["x"]).await?.is_empty());
+            triggered_runs::unqueue(tx, &[(1, "x")]).await?;
+            assert_eq!(triggered_runs::waits_since(tx, "x").await?, None);
             let window = EventWindow { after: None, belated_after: None, up_to: NOW };
-            assert_eq!(asset_trigger::consume(tx, 1, "x", window).await?, 0);
-            assert!(pending_partition::page(tx, 0, 10).await?.found.is_empty());
-            assert!(pending_partition::arrived(tx, &[1]).await?.is_empty());
-            assert!(pending_partition::lock_free(tx, &[1]).await?.is_empty());
-            assert_eq!(pending_partition::give_run(tx, 1, 1, NOW).await?, 0);
-            pending_partition::delete(tx, &[1]).await?;
-            assert!(new_deadline::alerts(tx, &[Uuid::nil()]).await?.is_empty());
-            assert!(new_deadline::past_durations(tx, "x", 3).await?.is_empty());
+            assert_eq!(triggered_runs::consume(tx, 1, "x", window).await?, 0);
+            assert!(asset_partition_dag_run::pending::page(tx, 0, 10).await?.found.is_empty());
+            assert!(asset_partition_dag_run::pending::arrived(tx, &[1]).await?.is_empty());
+            assert!(asset_partition_dag_run::pending::lock_free(tx, &[1]).await?.is_empty());
+            assert_eq!(asset_partition_dag_run::pending::give_run(tx, 1, 1, NOW).await?, 0);
+            asset_partition_dag_run::pending::delete(tx, &[1]).await?;
+            assert!(deadline::create::alerts(tx, &[Uuid::nil()]).await?.is_empty());
+            assert!(deadline::create::past_durations(tx, "x", 3).await?.is_empty());
             Ok(Json::null())
         }
         .scope_boxed()

@@ -2,7 +2,8 @@
 
 use ferroflow_db::connection::{self, Connection};
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::{Db, Error, ScopedFutureExt as _, fernet_rotation};
+use ferroflow_db::encoding::fernet_rotation;
+use ferroflow_db::{Db, Error, ScopedFutureExt as _};
 use ferroflow_testkit::{Server, TestDb};
 
 use crate::{NOW, on_every_database};

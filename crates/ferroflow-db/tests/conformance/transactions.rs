@@ -1,9 +1,8 @@
 //! What a database guarantees, however it is configured.
 
-use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::schema::{self, Migrated, State};
-use ferroflow_db::{Db, dag_run};
+use ferroflow_db::{Db, ScopedFutureExt as _, dag_run};
 use ferroflow_model::state::RunState;
 use ferroflow_testkit::{Server, TestDb, creation};
 

@@ -1,13 +1,11 @@
 //! Airflow's ORM writes, ferroflow reads.
 
-use ferroflow_db::Json;
-use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::dag_run::DagRun;
+use ferroflow_db::dag_run::{self, DagRun};
 use ferroflow_db::dag_version::DagVersion;
+use ferroflow_db::dag_version::serialized_dag::SerializedDag;
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::job::Job;
-use ferroflow_db::serialized_dag::SerializedDag;
-use ferroflow_db::{Db, Error, Tx, dag_run, task_instance};
+use ferroflow_db::{Db, Error, Json, ScopedFutureExt as _, Tx, task_instance};
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::state::{JobState, RunState};
 use ferroflow_testkit::Airflow;

@@ -2,21 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use ferroflow_db::audit_log::AuditEntry;
-use ferroflow_db::callback::Callback;
-use ferroflow_db::connection::Connection;
-use ferroflow_db::dag::Dag;
-use ferroflow_db::dag_run::{DagRun, NewDagRun};
-use ferroflow_db::dag_version::DagVersion;
+use ferroflow_db::audit_log::{self, AuditEntry};
+use ferroflow_db::callback::{self, Callback};
+use ferroflow_db::connection::{self, Connection};
+use ferroflow_db::dag::{self, Dag};
+use ferroflow_db::dag_run::{self, DagRun, NewDagRun};
+use ferroflow_db::dag_version::serialized_dag::{self, SerializedDag};
+use ferroflow_db::dag_version::{self, DagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::job::Job;
-use ferroflow_db::serialized_dag::SerializedDag;
-use ferroflow_db::task_instance::{TaskInstance, TaskInstanceKey};
-use ferroflow_db::variable::Variable;
-use ferroflow_db::{
-    Error, Tx, audit_log, callback, connection, dag, dag_run, dag_version, job, serialized_dag,
-    task_instance, variable,
-};
+use ferroflow_db::job::{self, Job};
+use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
+use ferroflow_db::variable::{self, Variable};
+use ferroflow_db::{Error, Tx};
 use ferroflow_model::state::RunState;
 use jiff::Timestamp;
 use serde_json::json;

@@ -1,19 +1,16 @@
 //! Ferroflow writes, Airflow's ORM reads.
 
-use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::audit_log::AuditEntry;
-use ferroflow_db::connection::Connection;
-use ferroflow_db::dag_run::{ClaimedRun, DagRun};
-use ferroflow_db::dag_version::{DagVersion, NewDagVersion};
+use ferroflow_db::audit_log::{self, AuditEntry};
+use ferroflow_db::connection::{self, Connection};
+use ferroflow_db::dag_run::{self, ClaimedRun, DagRun};
+use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag, SerializedDag};
+use ferroflow_db::dag_version::{self, DagVersion, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::job::{Job, NewJob};
-use ferroflow_db::serialized_dag::{NewSerializedDag, SerializedDag};
-use ferroflow_db::task_instance::TaskInstance;
-use ferroflow_db::variable::Variable;
-use ferroflow_db::{
-    Db, Error, Json, Tx, audit_log, callback, connection, dag, dag_bundle, dag_run, dag_version,
-    fernet_rotation, job, serialized_dag, task_instance, variable,
-};
+use ferroflow_db::encoding::fernet_rotation;
+use ferroflow_db::job::{self, Job, NewJob};
+use ferroflow_db::task_instance::{self, TaskInstance};
+use ferroflow_db::variable::{self, Variable};
+use ferroflow_db::{Db, Error, Json, ScopedFutureExt as _, Tx, callback, dag, dag_bundle};
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::state::{JobState, RunState, TaskState};
 use ferroflow_testkit::Airflow;

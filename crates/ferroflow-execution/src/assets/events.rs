@@ -1,7 +1,7 @@
 //! What happened to assets, and the runs that were made for it.
 
-use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::asset_event::{self, AssetEvent, CreatedRun, Window};
+use ferroflow_db::asset::event::{AssetEvent, CreatedRun, Window};
+use ferroflow_db::{ScopedFutureExt as _, asset};
 use rmpv::Value;
 
 use super::lookup::{Unset, asset_fields};
@@ -33,8 +33,8 @@ impl Service {
         }
         let found = self.db.read(|tx| {
             async move {
-                let events = asset_event::of_asset(tx, name, uri, window).await?;
-                let runs = asset_event::created_runs(tx, &events).await?;
+                let events = asset::event::of_asset(tx, name, uri, window).await?;
+                let runs = asset::event::created_runs(tx, &events).await?;
                 Ok(AssetEvents { events, runs })
             }
             .scope_boxed()
@@ -46,8 +46,8 @@ impl Service {
     pub async fn asset_events_of_alias(&self, alias: &str, window: Window) -> Result<AssetEvents, Refusal> {
         let found = self.db.read(|tx| {
             async move {
-                let events = asset_event::of_alias(tx, alias, window).await?;
-                let runs = asset_event::created_runs(tx, &events).await?;
+                let events = asset::event::of_alias(tx, alias, window).await?;
+                let runs = asset::event::created_runs(tx, &events).await?;
                 Ok(AssetEvents { events, runs })
             }
             .scope_boxed()

@@ -1,6 +1,7 @@
 //! What a partition of an asset is to a DAG.
 
-use ferroflow_db::{Error, Json, Tx, serialized_dag};
+use ferroflow_db::dag_version::serialized_dag;
+use ferroflow_db::{Error, Json, Tx};
 use ferroflow_model::partition_mapper::LONGEST_KEY;
 use ferroflow_model::stored_dag::{needs_python, timetable_document};
 use ferroflow_model::timetable::{PartitionedAsset, Timetable};

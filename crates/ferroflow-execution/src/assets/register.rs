@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use ferroflow_db::asset::registration::{self, Consumers, Listener, NewEvent};
+use ferroflow_db::asset::{self, dag_run_queue};
 use ferroflow_db::asset_partition_dag_run::{self, Arrival};
-use ferroflow_db::asset_registration::{self, Consumers, Listener, NewEvent};
 use ferroflow_db::audit_log::{self, AuditEntry};
-use ferroflow_db::news::{self, News};
+use ferroflow_db::notifications::{self, News};
 use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_db::{Error, Json, Tx, asset_alias, asset_dag_run_queue};
+use ferroflow_db::{Error, Json, Tx};
 use ferroflow_model::asset::AssetAlias;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -65,8 +66,8 @@ pub async fn register(
     for name in change.aliases {
         // An alias that nobody has declared has no group.
         let alias = AssetAlias { name: name.clone(), group: String::new() };
-        let id = asset_alias::insert_if_missing(tx, &alias).await?.id;
-        asset_registration::tie_alias(tx, id, change.asset_id).await?;
+        let id = asset::alias::insert_if_missing(tx, &alias).await?.id;
+        registration::tie_alias(tx, id, change.asset_id).await?;
         alias_ids.push(id);
     }
     let extra = if is_empty(change.extra) { Json::from(json!({})) } else { Json::from(change.extra) };
@@ -76,12 +77,12 @@ pub async fn register(
         source: change.source.map(|source| source.key),
         partition_key: change.partition_key,
     };
-    let event_id = asset_registration::insert_event(tx, &event, &alias_ids, now).await?;
+    let event_id = registration::insert_event(tx, &event, &alias_ids, now).await?;
     let key = (change.name, change.uri);
-    let mut listeners = asset_registration::listeners(tx, change.asset_id, key, &alias_ids).await?;
+    let mut listeners = registration::listeners(tx, change.asset_id, key, &alias_ids).await?;
     if rules.multi_team && !listeners.is_empty() {
         let consumers = match change.source {
-            Some(source) => asset_registration::consumers(tx, source.key, change.asset_id).await?,
+            Some(source) => registration::consumers(tx, source.key, change.asset_id).await?,
             None => None,
         };
         let team = change.source.and_then(|source| source.team_name);
@@ -93,11 +94,11 @@ pub async fn register(
     told.tell(tx, &partitioned, now).await?;
     if change.partition_key.is_none() {
         for listener in &others {
-            asset_dag_run_queue::add(tx, change.asset_id, &listener.dag_id, now).await?;
+            dag_run_queue::add(tx, change.asset_id, &listener.dag_id, now).await?;
         }
     }
     if !(partitioned.is_empty() && others.is_empty()) {
-        news::tell(tx, News::Assets).await?;
+        notifications::tell(tx, News::Assets).await?;
     }
     Ok(event_id)
 }
@@ -195,7 +196,7 @@ async fn partition(
     mapped: &Mapped,
     now: Timestamp,
 ) -> Result<i64, Error> {
-    asset_registration::lock_asset(tx, asset_id).await?;
+    registration::lock_asset(tx, asset_id).await?;
     let newest = asset_partition_dag_run::newest(tx, dag_id, key).await?;
     let Some(waiting) = newest.filter(|newest| !newest.has_run) else {
         let fingerprint = mapped.fingerprint.clone();

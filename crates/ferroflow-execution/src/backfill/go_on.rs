@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use ferroflow_db::backfill_making::{self, Request, UndecidedDate};
-use ferroflow_db::news::{self, News};
-use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, dag};
+use ferroflow_db::backfill::create_runs::{Request, UndecidedDate};
+use ferroflow_db::notifications::{self, News};
+use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, backfill, dag};
 use ferroflow_model::backfill::Stretch;
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
@@ -27,7 +27,8 @@ pub fn abandoned_before(now: Timestamp) -> Timestamp {
 /// Completes a backfill whose maker is gone. Runs that begin anew do so with the version of the DAG that this and the
 /// configuration say: what its maker was told besides stands nowhere.
 pub async fn finish(service: &Service, making: &RunMaking, id: i64) -> Result<MadeBackfill, Refusal> {
-    let read = service.db.read(|tx| async move { backfill_making::request(tx, id).await }.scope_boxed());
+    let read =
+        service.db.read(|tx| async move { backfill::create_runs::request(tx, id).await }.scope_boxed());
     let asked = asked(read.await?.ok_or_else(|| over(id))?)?;
     let known = known(&service.db, &asked.dag_id).await?;
     let kind = making.kind(&known).await?;
@@ -76,7 +77,7 @@ pub(super) async fn go_on(
 ) -> Result<(), Refusal> {
     let (db, id, total) = (&work.service.db, made.id, work.dates.runs.len());
     let undecided =
-        db.read(|tx| async move { backfill_making::undecided(tx, id).await }.scope_boxed()).await?;
+        db.read(|tx| async move { backfill::create_runs::undecided(tx, id).await }.scope_boxed()).await?;
     let places = work.dates.places();
     let mut left = undecided.as_slice();
     while !left.is_empty() {
@@ -95,10 +96,10 @@ async fn was_cancelled_at_last(db: &Db, id: i64) -> Result<bool, Refusal> {
     let now = clock::now();
     let failed = db.transact(|tx| {
         async move {
-            if backfill_making::lock(tx, id).await? {
+            if backfill::create_runs::lock(tx, id).await? {
                 return Ok(0);
             }
-            backfill_making::fail_queued(tx, id, now).await
+            backfill::create_runs::fail_queued(tx, id, now).await
         }
         .scope_boxed()
     });
@@ -155,7 +156,7 @@ async fn carry_out(
     // Whoever waits for the row of the DAG lives.
     work.service
         .db
-        .transact(|tx| async move { backfill_making::touch(tx, id, now).await }.scope_boxed())
+        .transact(|tx| async move { backfill::create_runs::touch(tx, id, now).await }.scope_boxed())
         .await?;
     let written = work
         .service
@@ -187,29 +188,29 @@ async fn write(
 ) -> Result<Option<(MadeBackfill, Written)>, Error> {
     // As for the first step: schedulers that make runs of the DAG wait.
     dag::lock(tx, std::slice::from_ref(&work.asked.dag_id)).await?;
-    if !backfill_making::lock(tx, part.id).await? {
+    if !backfill::create_runs::lock(tx, part.id).await? {
         // Whoever cancelled it did not know of those that came into being meanwhile.
-        backfill_making::fail_queued(tx, part.id, now).await?;
+        backfill::create_runs::fail_queued(tx, part.id, now).await?;
         return Ok(None);
     }
     let ids: Vec<i64> = part.dates.iter().map(|date| date.id).collect();
-    let undecided = backfill_making::still_undecided(tx, &ids).await?;
+    let undecided = backfill::create_runs::still_undecided(tx, &ids).await?;
     let mut decided = work.decide(tx, &part.step).await?;
     decided.retain(|(place, _)| part.rows.get(place).is_some_and(|row| undecided.contains(row)));
     let mut written = Written::default();
     let outcomes = work.write(tx, &decided, (&mut made, &mut written), now).await?;
     for ((place, _), outcome) in decided.iter().zip(outcomes) {
         if let Some(row) = part.rows.get(place) {
-            backfill_making::decide(tx, *row, outcome.dag_run_id, outcome.skipped).await?;
+            backfill::create_runs::decide(tx, *row, outcome.dag_run_id, outcome.skipped).await?;
         }
     }
     for date in part.vanished() {
-        backfill_making::drop_date(tx, date.id).await?;
+        backfill::create_runs::drop_date(tx, date.id).await?;
     }
-    backfill_making::touch(tx, part.id, now).await?;
+    backfill::create_runs::touch(tx, part.id, now).await?;
     if is_last {
-        backfill_making::unpause(tx, part.id, now).await?;
-        news::tell(tx, News::QueuedOf { dag_id: work.asked.dag_id.clone() }).await?;
+        backfill::create_runs::unpause(tx, part.id, now).await?;
+        notifications::tell(tx, News::QueuedOf { dag_id: work.asked.dag_id.clone() }).await?;
     }
     Ok(Some((made, written)))
 }

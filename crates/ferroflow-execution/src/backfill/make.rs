@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ferroflow_db::backfill_creation::{self, DateOfBackfill, NewBackfill};
-use ferroflow_db::news::{self, News};
-use ferroflow_db::{Db, Error, Json, ScopedFutureExt as _, Tx, backfill_making, dag};
+use ferroflow_db::backfill::create::{DateOfBackfill, NewBackfill};
+use ferroflow_db::notifications::{self, News};
+use ferroflow_db::{Db, Error, Json, ScopedFutureExt as _, Tx, backfill, dag};
 use ferroflow_model::backfill::{Fate, Skipped};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::RunType;
@@ -50,7 +50,7 @@ pub async fn create(
     let known = known(db, &asked.dag_id).await?;
     let dag_id = asked.dag_id.as_str();
     let open =
-        db.read(|tx| async move { backfill_creation::open_of_dag(tx, dag_id).await }.scope_boxed()).await?;
+        db.read(|tx| async move { backfill::create::open_of_dag(tx, dag_id).await }.scope_boxed()).await?;
     if let Some(open) = open {
         return Err(another(service, making, dag_id, open).await?);
     }
@@ -78,11 +78,11 @@ async fn another(service: &Service, making: &RunMaking, dag_id: &str, open: i64)
     let now = clock::now();
     let taken_over = service.db.transact(|tx| {
         async move {
-            let is_abandoned = backfill_making::abandoned(tx, abandoned_before(now))
+            let is_abandoned = backfill::create_runs::abandoned(tx, abandoned_before(now))
                 .await?
                 .iter()
                 .any(|(id, _)| *id == open);
-            Ok(is_abandoned && backfill_making::take_over(tx, open, abandoned_before(now), now).await?)
+            Ok(is_abandoned && backfill::create_runs::take_over(tx, open, abandoned_before(now), now).await?)
         }
         .scope_boxed()
     });
@@ -166,7 +166,7 @@ async fn write_first(
     let dag_id = &work.asked.dag_id;
     // Schedulers that make runs of the DAG wait for this, and so do others who make backfills.
     dag::lock(tx, std::slice::from_ref(dag_id)).await?;
-    if let Some(open) = backfill_creation::open_of_dag(tx, dag_id).await? {
+    if let Some(open) = backfill::create::open_of_dag(tx, dag_id).await? {
         return Ok(Some(Begun::There(open)));
     }
     let decided = work.decide(tx, step).await?;
@@ -175,16 +175,16 @@ async fn write_first(
         return Ok(None);
     }
     let left = work.dates.runs.len() - decided.len();
-    let id = backfill_creation::insert(tx, &row(work.asked, left > 0), now).await?;
+    let id = backfill::create::insert(tx, &row(work.asked, left > 0), now).await?;
     let (mut made, mut written) = (MadeBackfill { id, ..MadeBackfill::default() }, Written::default());
     let outcomes = work.write(tx, &decided, (&mut made, &mut written), now).await?;
     let mut dates: Vec<DateOfBackfill> = work.dates.runs.iter().map(undecided).collect();
     for ((place, _), outcome) in decided.iter().zip(outcomes) {
         (dates[*place].dag_run_id, dates[*place].skipped) = (outcome.dag_run_id, outcome.skipped);
     }
-    backfill_creation::note_dates(tx, id, 1, &dates).await?;
+    backfill::create::note_dates(tx, id, 1, &dates).await?;
     if left == 0 {
-        news::tell(tx, News::QueuedOf { dag_id: dag_id.clone() }).await?;
+        notifications::tell(tx, News::QueuedOf { dag_id: dag_id.clone() }).await?;
     }
     Ok(Some(Begun::Made { made, left, written }))
 }

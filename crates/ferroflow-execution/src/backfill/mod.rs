@@ -1,7 +1,7 @@
 //! Runs for a stretch of the past.
 //!
 //! A backfill is made in steps of bounded size. The first has its row, all of its dates and some runs; the others decide
-//! dates that are undecided until none is left (`ferroflow_db::backfill_making`). One that is interrupted is completed by a
+//! dates that are undecided until none is left (`ferroflow_db::backfill::create_runs`). One that is interrupted is completed by a
 //! scheduler, or by whoever asks for another one.
 
 mod dates;
@@ -11,8 +11,9 @@ mod step;
 
 use std::collections::HashMap;
 
-use ferroflow_db::backfill_creation::{self, RunThere};
-use ferroflow_db::{Db, ScopedFutureExt as _, dag, serialized_dag};
+use ferroflow_db::backfill::create::RunThere;
+use ferroflow_db::dag_version::serialized_dag;
+use ferroflow_db::{Db, ScopedFutureExt as _, backfill, dag};
 use ferroflow_model::backfill::{Fate, NoBackfill, Stretch, check, fate};
 use ferroflow_model::state::RunType;
 use ferroflow_model::timetable::RunInfo;
@@ -99,7 +100,7 @@ impl Dates {
         let Some(bounds) = bounds else { return Ok(HashMap::new()) };
         let are_partitions = self.are_partitions;
         let read = db.read(|tx| {
-            async move { backfill_creation::runs_between(tx, dag_id, bounds, are_partitions).await }
+            async move { backfill::create::runs_between(tx, dag_id, bounds, are_partitions).await }
                 .scope_boxed()
         });
         Ok(read.await?)

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ferroflow_db::backfill_creation::{self, RunThere};
-use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, dag_run_creation, run_facts};
+use ferroflow_db::backfill::create::RunThere;
+use ferroflow_db::task_instance::dependencies;
+use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, backfill, dag_run};
 use ferroflow_model::backfill::{Fate, Skipped};
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
 use ferroflow_model::timetable::RunInfo;
@@ -131,7 +132,8 @@ impl<'a> Work<'a> {
         if ids.is_empty() {
             return Ok(HashMap::new());
         }
-        let read = self.service.db.read(|tx| async move { run_facts::stands(tx, ids).await }.scope_boxed());
+        let read =
+            self.service.db.read(|tx| async move { dependencies::stands(tx, ids).await }.scope_boxed());
         let sizes = read
             .await?
             .into_iter()
@@ -180,7 +182,7 @@ impl<'a> Work<'a> {
         let dag_id = &self.asked.dag_id;
         let there = match self.dates.bounds_of(&step.places) {
             Some(bounds) => {
-                backfill_creation::runs_between(tx, dag_id, bounds, self.dates.are_partitions).await?
+                backfill::create::runs_between(tx, dag_id, bounds, self.dates.are_partitions).await?
             }
             None => HashMap::new(),
         };
@@ -208,7 +210,7 @@ impl<'a> Work<'a> {
         if keys.is_empty() {
             return Ok(HashSet::new());
         }
-        let found = dag_run_creation::find_ids(tx, &keys).await?;
+        let found = dag_run::create::find_ids(tx, &keys).await?;
         Ok(found.into_keys().map(|(_, run_id)| run_id).collect())
     }
 
@@ -258,7 +260,7 @@ impl<'a> Work<'a> {
     ) -> Result<(), Error> {
         plan.apply(tx, Which::All, now).await?;
         let conf = self.asked.conf.clone().map(|conf| Json::from(Value::Object(conf)));
-        backfill_creation::take_in(tx, backfill, plan.run(), conf.as_ref(), now).await
+        backfill::create::take_in(tx, backfill, plan.run(), conf.as_ref(), now).await
     }
 
     async fn add_deadlines(

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use ferroflow_db::callback::{self, Callback};
-use ferroflow_db::new_deadline::{self, Alert};
-use ferroflow_db::{Error as DbError, Json, ScopedFutureExt as _, Tx};
+use ferroflow_db::deadline::create::Alert;
+use ferroflow_db::{Error as DbError, Json, ScopedFutureExt as _, Tx, deadline};
 use ferroflow_model::dag::{
     CallbackPlace, DeadlineAlert, DeadlineCallback, DeadlineInterval, DeadlineReference,
 };
@@ -57,7 +57,8 @@ pub async fn plan_deadlines(
     if versions.is_empty() {
         return Ok(planned);
     }
-    let alerts = service.db.read(|tx| async move { new_deadline::alerts(tx, versions).await }.scope_boxed());
+    let alerts =
+        service.db.read(|tx| async move { deadline::create::alerts(tx, versions).await }.scope_boxed());
     for alert in alerts.await? {
         let deadlines = planned.entry(alert.dag_version_id).or_default();
         match read(&alert) {
@@ -128,7 +129,7 @@ impl PlannedDeadlines {
             };
             let past = match planned.reference {
                 DeadlineReference::AverageRuntime { max_runs, .. } => {
-                    new_deadline::past_durations(tx, run.dag_id, max_runs).await?
+                    deadline::create::past_durations(tx, run.dag_id, max_runs).await?
                 }
                 _ => Vec::new(),
             };
@@ -137,7 +138,7 @@ impl PlannedDeadlines {
                 Ok(at) => match row(run, &planned.callback, now) {
                     Ok(callback) => {
                         callback::insert(tx, &callback).await?;
-                        new_deadline::insert(tx, run.id, planned.alert_id, callback.id, at, now).await?;
+                        deadline::create::insert(tx, run.id, planned.alert_id, callback.id, at, now).await?;
                         number += 1;
                     }
                     Err(other) => problems.push(format!("deadline {}: {other}", planned.alert_id)),

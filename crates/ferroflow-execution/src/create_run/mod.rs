@@ -7,8 +7,8 @@ mod trace;
 use std::collections::BTreeMap;
 
 use ferroflow_db::encoding::executor_config::ExecutorConfig;
-use ferroflow_db::task_instance::{TaskInstance, TaskInstanceKey};
-use ferroflow_db::{Json, Tx, dag_run, dag_run_creation, dag_run_note, task_instance};
+use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
+use ferroflow_db::{Json, Tx, dag_run};
 use ferroflow_model::dag::{Dag, Task};
 use ferroflow_model::readiness::first_instances;
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
@@ -192,7 +192,7 @@ pub async fn create_planned(tx: &mut Tx, run: &PlannedRun, now: Timestamp) -> Re
     }
     let id = dag_run::insert(tx, row, now).await?;
     if let Some(note) = note {
-        dag_run_note::insert(tx, id, None, note, now).await?;
+        dag_run::note::insert(tx, id, None, note, now).await?;
     }
     task_instance::insert_many(tx, instances).await?;
     Ok(CreatedRun { id, instances: instances.len(), operators: operators(instances) })
@@ -209,7 +209,7 @@ pub async fn create_many(
         runs.into_iter().map(|run| (run.row, run.instances)).unzip();
     // They may have been planned before Python was asked about them.
     instances.iter_mut().flatten().for_each(|instance| instance.updated_at = Some(now));
-    let ids = dag_run_creation::insert_many(tx, &rows, now).await?;
+    let ids = dag_run::create::insert_many(tx, &rows, now).await?;
     task_instance::insert_many(tx, &instances.concat()).await?;
     let made = rows.into_iter().zip(&instances).map(|(row, instances)| {
         let id = ids.get(&(row.dag_id, row.run_id)).copied().unwrap_or_default();

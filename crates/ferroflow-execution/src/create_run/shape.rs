@@ -4,7 +4,7 @@
 
 use ferroflow_db::encoding::executor_config::ExecutorConfig;
 use ferroflow_db::task_instance::TaskInstance;
-use ferroflow_db::task_instance::reshape::Shape;
+use ferroflow_db::task_instance::mutation::Shape;
 use ferroflow_model::dag::{Dag, WeightRule};
 use ferroflow_model::state::TaskState;
 use ferroflow_python::task_instances::{

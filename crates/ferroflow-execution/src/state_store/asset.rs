@@ -1,6 +1,6 @@
 //! What tasks keep for an asset between its updates.
 
-use ferroflow_db::{Json, ScopedFutureExt as _, asset_state_store};
+use ferroflow_db::{Json, ScopedFutureExt as _, asset};
 use ferroflow_telemetry::clock;
 use rmpv::Value;
 use uuid::Uuid;
@@ -18,7 +18,7 @@ impl Service {
         let id = self.asset_id(of).await?;
         let found = self
             .db
-            .read(|tx| async move { asset_state_store::find(tx, id, key).await }.scope_boxed())
+            .read(|tx| async move { asset::state_store::find(tx, id, key).await }.scope_boxed())
             .await?;
         found
             .ok_or_else(|| Refusal::api(404, "not_found", format!("Asset state store key '{key}' not found")))
@@ -34,7 +34,7 @@ impl Service {
     ) -> Result<(), Refusal> {
         let (id, writer, now) = (self.asset_id(of).await?, &self.key_of(writer).await?, clock::now());
         let written = self.db.transact(|tx| {
-            async move { asset_state_store::set(tx, id, key, value, writer, now).await }.scope_boxed()
+            async move { asset::state_store::set(tx, id, key, value, writer, now).await }.scope_boxed()
         });
         Ok(written.await?)
     }
@@ -43,7 +43,7 @@ impl Service {
     pub async fn delete_asset_state(&self, of: &AssetOf, key: &str) -> Result<(), Refusal> {
         let id = self.asset_id(of).await?;
         let deleted =
-            self.db.transact(|tx| async move { asset_state_store::delete(tx, id, key).await }.scope_boxed());
+            self.db.transact(|tx| async move { asset::state_store::delete(tx, id, key).await }.scope_boxed());
         Ok(deleted.await?)
     }
 
@@ -51,7 +51,7 @@ impl Service {
     pub async fn clear_asset_state(&self, of: &AssetOf) -> Result<(), Refusal> {
         let id = self.asset_id(of).await?;
         let cleared =
-            self.db.transact(|tx| async move { asset_state_store::clear(tx, id).await }.scope_boxed());
+            self.db.transact(|tx| async move { asset::state_store::clear(tx, id).await }.scope_boxed());
         Ok(cleared.await?)
     }
 

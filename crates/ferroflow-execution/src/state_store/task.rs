@@ -1,7 +1,7 @@
 //! What a task keeps for its own later tries.
 
 use ferroflow_db::task_instance::{self, TaskInstanceKey};
-use ferroflow_db::{Json, ScopedFutureExt as _, task_state_store};
+use ferroflow_db::{Json, ScopedFutureExt as _};
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
 use rmpv::Value;
@@ -17,8 +17,10 @@ impl Service {
     /// What a task keeps under a key, as JSON.
     pub async fn task_state(&self, instance: Uuid, key: &str) -> Result<String, Refusal> {
         let of = &self.key_of(instance).await?;
-        let found =
-            self.db.read(|tx| async move { task_state_store::find(tx, of, key).await }.scope_boxed()).await?;
+        let found = self
+            .db
+            .read(|tx| async move { task_instance::state_store::find(tx, of, key).await }.scope_boxed())
+            .await?;
         found.ok_or_else(|| Refusal::api(404, "not_found", format!("Task state store key '{key}' not found")))
     }
 
@@ -32,7 +34,8 @@ impl Service {
     ) -> Result<(), Refusal> {
         let (of, now) = (&self.key_of(instance).await?, clock::now());
         let written = self.db.transact(|tx| {
-            async move { task_state_store::set(tx, of, key, value, expires_at, now).await }.scope_boxed()
+            async move { task_instance::state_store::set(tx, of, key, value, expires_at, now).await }
+                .scope_boxed()
         });
         if written.await? {
             return Ok(());
@@ -44,16 +47,18 @@ impl Service {
     /// Drops what a task keeps under a key, if there is something.
     pub async fn delete_task_state(&self, instance: Uuid, key: &str) -> Result<(), Refusal> {
         let of = &self.key_of(instance).await?;
-        let deleted =
-            self.db.transact(|tx| async move { task_state_store::delete(tx, of, key).await }.scope_boxed());
+        let deleted = self.db.transact(|tx| {
+            async move { task_instance::state_store::delete(tx, of, key).await }.scope_boxed()
+        });
         Ok(deleted.await?)
     }
 
     /// Drops all that a task keeps.
     pub async fn clear_task_state(&self, instance: Uuid) -> Result<(), Refusal> {
         let of = &self.key_of(instance).await?;
-        let cleared =
-            self.db.transact(|tx| async move { task_state_store::clear(tx, of).await }.scope_boxed());
+        let cleared = self
+            .db
+            .transact(|tx| async move { task_instance::state_store::clear(tx, of).await }.scope_boxed());
         Ok(cleared.await?)
     }
 

@@ -1,7 +1,8 @@
 //! What a running task instance asks about itself and its run.
 
+use ferroflow_db::asset::registration;
 use ferroflow_db::task_instance::siblings::{self, Breadcrumb};
-use ferroflow_db::{ScopedFutureExt as _, asset_registration, dag_run, task_instance, task_reschedule};
+use ferroflow_db::{ScopedFutureExt as _, dag_run, task_instance};
 use ferroflow_model::asset::AssetCondition;
 use ferroflow_model::dag::Dag;
 use jiff::Timestamp;
@@ -23,11 +24,8 @@ impl Service {
                 let dag = dag_of_run(tx, &key.dag_id, bundle_version, run.created_dag_version_id).await?;
                 let used = dag.map(|dag| used_assets(&dag, &key.task_id)).unwrap_or_default();
                 let names: Vec<&str> = used.iter().map(|(name, _)| name.as_str()).collect();
-                let active = if names.is_empty() {
-                    Vec::new()
-                } else {
-                    asset_registration::active_keys(tx, &names).await?
-                };
+                let active =
+                    if names.is_empty() { Vec::new() } else { registration::active_keys(tx, &names).await? };
                 let inactive = used.into_iter().filter(|key| !active.contains(key));
                 Ok(Some(inactive.collect::<Vec<_>>()))
             }
@@ -51,8 +49,9 @@ impl Service {
 
     /// When a try that was put off began for the first time.
     pub async fn reschedule_start_date(&self, id: Uuid) -> Result<Option<Timestamp>, Refusal> {
-        let found =
-            self.db.read(|tx| async move { task_reschedule::first_start(tx, id).await }.scope_boxed());
+        let found = self
+            .db
+            .read(|tx| async move { task_instance::reschedule::first_start(tx, id).await }.scope_boxed());
         Ok(found.await?)
     }
 }

@@ -2,11 +2,10 @@
 
 use std::pin::Pin;
 
-use ferroflow_db::Error;
 use ferroflow_db::audit_log::{self, AuditEntry};
-use ferroflow_db::serialized_dag;
-use ferroflow_db::task_instance::life::Facts;
-use ferroflow_db::{Tx, dag_version};
+use ferroflow_db::dag_version::{self, serialized_dag};
+use ferroflow_db::task_instance::execution::Facts;
+use ferroflow_db::{Error, Tx};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;

@@ -1,9 +1,8 @@
 //! A task of a DAG that fails fast has failed.
 
-use ferroflow_db::audit_log;
-use ferroflow_db::task_instance::life::Facts;
+use ferroflow_db::task_instance::execution::Facts;
 use ferroflow_db::task_instance::siblings::{self, Sibling};
-use ferroflow_db::{Error, Tx};
+use ferroflow_db::{Error, Tx, audit_log};
 use ferroflow_model::dag::{Dag, Flag};
 use ferroflow_model::outcome::fail_fast::{FailFast, Other, fail_fast};
 use ferroflow_model::state::TaskState;

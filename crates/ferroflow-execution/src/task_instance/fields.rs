@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ferroflow_db::task_instance::{TaskInstance, life, pulse, siblings};
-use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, rendered_task_instance_fields, task_instance};
+use ferroflow_db::task_instance::{self, TaskInstance, heartbeat, rendered_fields, siblings};
+use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx};
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_telemetry::clock;
 use rmpv::Value;
@@ -36,9 +36,9 @@ impl Service {
                 let Some(TaskInstance { key, .. }) = task_instance::find(tx, id).await? else {
                     return absent(tx, id).await.map(Err);
                 };
-                rendered_task_instance_fields::set(tx, &key, fields).await?;
+                rendered_fields::set(tx, &key, fields).await?;
                 if let Some(runs) = runs.filter(|runs| *runs > 0) {
-                    rendered_task_instance_fields::prune(tx, &key.dag_id, &key.task_id, runs).await?;
+                    rendered_fields::prune(tx, &key.dag_id, &key.task_id, runs).await?;
                 }
                 Ok(Ok(()))
             }
@@ -55,7 +55,8 @@ impl Service {
         }
         let now = clock::now();
         let is_there = self.db.transact(|tx| {
-            async move { life::set_rendered_map_index(tx, id, name, now).await }.scope_boxed()
+            async move { task_instance::execution::set_rendered_map_index(tx, id, name, now).await }
+                .scope_boxed()
         });
         if is_there.await? { Ok(()) } else { Err(refuse(404, "Task Instance not found")) }
     }
@@ -87,6 +88,6 @@ impl Service {
 
 /// Whether an id that is none of a current try is that of an earlier one.
 async fn absent(tx: &mut Tx, id: Uuid) -> Result<Refusal, Error> {
-    let is_archived = !pulse::look(tx, &[id]).await?.is_empty();
+    let is_archived = !heartbeat::look(tx, &[id]).await?.is_empty();
     Ok(if is_archived { gone() } else { not_found() })
 }

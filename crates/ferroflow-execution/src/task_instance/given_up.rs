@@ -1,9 +1,9 @@
 //! A scheduler gives up waiting for a task instance: it has gone silent, or does not start.
 
 use ferroflow_db::audit_log::{self, AuditEntry};
-use ferroflow_db::task_instance::life::{self, Facts};
-use ferroflow_db::task_instance::overdue;
+use ferroflow_db::task_instance::execution::Facts;
 use ferroflow_db::task_instance::siblings::{self, Sibling};
+use ferroflow_db::task_instance::{self, overdue};
 use ferroflow_db::{Error, ScopedFutureExt as _, Tx};
 use ferroflow_model::dag::Flag;
 use ferroflow_model::outcome::Outcome;
@@ -70,7 +70,7 @@ async fn give_up_silent(
     if !overdue::lock_silent(tx, id, before).await? {
         return Ok(Attempt::Done(None));
     }
-    let Some(facts) = life::facts(tx, id).await? else { return Ok(Attempt::Done(None)) };
+    let Some(facts) = task_instance::execution::facts(tx, id).await? else { return Ok(Attempt::Done(None)) };
     let outcome = match give_up(tx, id, try_number, message, now).await? {
         Attempt::Done(outcome) => outcome,
         Attempt::Refused(refusal) => return Ok(Attempt::Refused(refusal)),
@@ -88,7 +88,7 @@ async fn fail_stuck(tx: &mut Tx, stuck: FailedStuck<'_>, now: Timestamp) -> Resu
     if !overdue::lock_stuck(tx, id, before, job_id).await? {
         return Ok(false);
     }
-    let Some(facts) = life::facts(tx, id).await? else { return Ok(false) };
+    let Some(facts) = task_instance::execution::facts(tx, id).await? else { return Ok(false) };
     if !siblings::end(tx, &as_sibling(id, &facts), TaskState::Failed, now).await? {
         return Ok(false);
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::task_instance::pulse::{self, Pulse};
+use ferroflow_db::task_instance::heartbeat::{self, Pulse};
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::clock;
 use serde_json::json;
@@ -45,8 +45,9 @@ impl Service {
             return Ok(Vec::new());
         }
         let now = clock::now();
-        let beaten =
-            self.db.transact(|tx| async move { pulse::beat(tx, hostname, running, now).await }.scope_boxed());
+        let beaten = self
+            .db
+            .transact(|tx| async move { heartbeat::beat(tx, hostname, running, now).await }.scope_boxed());
         let heard = beaten.await?;
         Ok(running.iter().filter(|process| !heard.contains(process)).copied().collect())
     }
@@ -76,7 +77,7 @@ impl Service {
         if ids.is_empty() {
             return Ok(HashMap::new());
         }
-        let found = self.db.read(|tx| async move { pulse::look(tx, ids).await }.scope_boxed());
+        let found = self.db.read(|tx| async move { heartbeat::look(tx, ids).await }.scope_boxed());
         Ok(found.await?.into_iter().collect())
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ferroflow_db::asset_registration::{self, ActiveAsset};
-use ferroflow_db::task_instance::life::Facts;
+use ferroflow_db::asset::registration::{self, ActiveAsset};
+use ferroflow_db::task_instance::execution::Facts;
 use ferroflow_db::{Error, Json, Tx, asset};
 use ferroflow_model::asset::Asset;
 use ferroflow_model::partition_mapper::LONGEST_KEY;
@@ -86,7 +86,7 @@ impl Outlets {
             changes += self.register_asset(tx, (rules, mappings), facts, &asset, now).await?;
         }
         for ((key, asset_extra, extra), aliases) in self.grouped_by_alias() {
-            let asset_id = match asset_registration::asset_id(tx, &key.name, &key.uri).await? {
+            let asset_id = match registration::asset_id(tx, &key.name, &key.uri).await? {
                 Some(id) => id,
                 None => asset::insert_if_missing(tx, &key.as_asset(asset_extra), now).await?.id,
             };
@@ -113,7 +113,7 @@ impl Outlets {
         if names.is_empty() && uris.is_empty() {
             return Ok(Vec::new());
         }
-        let active = asset_registration::active(tx, &names, &uris).await?;
+        let active = registration::active(tx, &names, &uris).await?;
         let by_key = self.assets.iter().map(|key| {
             let found = active.iter().find(|asset| asset.name == key.name && asset.uri == key.uri);
             (format!("Asset(name={}, uri={})", key.name, key.uri), found)

@@ -1,8 +1,8 @@
 //! A task instance starts to run.
 
-use ferroflow_db::asset_registration::{self, ConsumedEvent as StoredEvent};
-use ferroflow_db::task_instance::life::{self, Facts, Place};
-use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx};
+use ferroflow_db::asset::registration::{self, ConsumedEvent as StoredEvent};
+use ferroflow_db::task_instance::execution::{Facts, Place};
+use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, task_instance};
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
@@ -36,7 +36,9 @@ async fn start(
     multi_team: bool,
     now: Timestamp,
 ) -> Result<Attempt<RunContext>, Error> {
-    let Some(facts) = life::facts(tx, id).await? else { return Ok(Attempt::Refused(not_found())) };
+    let Some(facts) = task_instance::execution::facts(tx, id).await? else {
+        return Ok(Attempt::Refused(not_found()));
+    };
     let from = match facts.state {
         Some(state @ (TaskState::Queued | TaskState::Restarting)) => state,
         Some(TaskState::Running) if is_same_process(&facts, request) => TaskState::Running,
@@ -51,7 +53,7 @@ async fn start(
     let is_resumed = facts.next_kwargs.as_ref().is_some_and(is_truthy);
     let start_date = if is_resumed { facts.start_date } else { Some(request.start_date) };
     let place = Place { hostname: &request.hostname, unixname: &request.unixname, pid: request.pid };
-    if !life::enter_running(tx, id, from, place, start_date, now).await? {
+    if !task_instance::execution::enter_running(tx, id, from, place, start_date, now).await? {
         return Ok(Attempt::Raced);
     }
     if from != TaskState::Running {
@@ -65,7 +67,7 @@ async fn context(tx: &mut Tx, facts: &Facts, multi_team: bool) -> Result<RunCont
     let is_resumed = facts.next_method.is_some();
     let xcom_keys = if facts.has_xcoms && !is_resumed {
         let map_index = Some(facts.key.map_index).filter(|index| *index >= 0);
-        life::xcom_keys(tx, facts.run.id, &facts.key.task_id, map_index).await?
+        task_instance::execution::xcom_keys(tx, facts.run.id, &facts.key.task_id, map_index).await?
     } else {
         Vec::new()
     };
@@ -110,11 +112,8 @@ impl DagRun {
             .as_ref()
             .map(|conf| decoded(conf).map_err(|error| facts.unreadable("conf", conf, &error)))
             .transpose()?;
-        let events = if facts.has_asset_events {
-            asset_registration::consumed(tx, facts.run.id).await?
-        } else {
-            Vec::new()
-        };
+        let events =
+            if facts.has_asset_events { registration::consumed(tx, facts.run.id).await? } else { Vec::new() };
         Ok(Self {
             conf,
             consumed_asset_events: events.into_iter().map(consumed).collect::<Result<_, _>>()?,

@@ -2,7 +2,7 @@
 
 use ferroflow_db::audit_log::{self, AuditEntry};
 use ferroflow_db::callback::{self, Callback};
-use ferroflow_db::task_instance::life::{self, End, Facts};
+use ferroflow_db::task_instance::execution::{End, Facts};
 use ferroflow_db::task_instance::{self, TaskInstanceKey};
 use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, dag_version};
 use ferroflow_model::dag::{Dag, Flag, Task};
@@ -61,7 +61,7 @@ async fn begin_anew(
     now: Timestamp,
 ) -> Result<Attempt<()>, Error> {
     let Some(id) = task_instance::current_id(tx, key).await? else { return Ok(Attempt::Done(())) };
-    let facts = life::facts(tx, id).await?;
+    let facts = task_instance::execution::facts(tx, id).await?;
     if facts.is_none_or(|facts| facts.state != Some(TaskState::Restarting)) {
         return Ok(Attempt::Done(()));
     }
@@ -79,7 +79,9 @@ pub(super) async fn give_up(
     reason: &str,
     now: Timestamp,
 ) -> Result<Attempt<Outcome>, Error> {
-    let Some(facts) = life::facts(tx, id).await? else { return Ok(Attempt::Refused(not_found())) };
+    let Some(facts) = task_instance::execution::facts(tx, id).await? else {
+        return Ok(Attempt::Refused(not_found()));
+    };
     let dag = dag_of(tx, &facts).await?;
     let task = dag.as_ref().and_then(|dag| task_of(dag, &facts));
     let outcome = decide(&facts, try_number, dag.as_ref().zip(task));
@@ -143,15 +145,19 @@ async fn apply(
 ) -> Result<bool, Error> {
     match outcome {
         Outcome::Ignored(_) | Outcome::IdRecorded => Ok(true),
-        Outcome::Restarted { max_tries } => life::restart(tx, id, from, max_tries, now).await,
-        Outcome::StateTaken(_) => life::fail(tx, id, from, End::of(facts.start_date, now), now).await,
+        Outcome::Restarted { max_tries } => {
+            task_instance::execution::restart(tx, id, from, max_tries, now).await
+        }
+        Outcome::StateTaken(_) => {
+            task_instance::execution::fail(tx, id, from, End::of(facts.start_date, now), now).await
+        }
         Outcome::Retried { .. } => {
             let states = (from, TaskState::UpForRetry);
-            life::put_off(tx, id, states, End::of(facts.start_date, now), now).await
+            task_instance::execution::put_off(tx, id, states, End::of(facts.start_date, now), now).await
         }
         Outcome::Failed { .. } => {
             let states = (from, TaskState::Failed);
-            life::put_off(tx, id, states, End::of(facts.start_date, now), now).await
+            task_instance::execution::put_off(tx, id, states, End::of(facts.start_date, now), now).await
         }
     }
 }

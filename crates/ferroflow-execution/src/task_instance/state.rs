@@ -1,9 +1,7 @@
 //! A task instance tells what became of it.
 
-use ferroflow_db::task_instance::life::{self, End, Facts};
-use ferroflow_db::{
-    Error, ScopedFutureExt as _, Tx, hitl_answer, task_instance_history, task_reschedule, task_state_store,
-};
+use ferroflow_db::task_instance::execution::{End, Facts};
+use ferroflow_db::{Error, ScopedFutureExt as _, Tx, hitl_detail, task_instance};
 use ferroflow_model::id;
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::clock;
@@ -118,7 +116,9 @@ impl Service {
         mappings: &Mappings,
         now: Timestamp,
     ) -> Result<Attempt<Written>, Error> {
-        let Some(facts) = life::facts(tx, id).await? else { return Ok(Attempt::Refused(not_found())) };
+        let Some(facts) = task_instance::execution::facts(tx, id).await? else {
+            return Ok(Attempt::Refused(not_found()));
+        };
         if facts.state == Some(update.state()) {
             return Ok(Attempt::Done(StateSet::AlreadyThere.into()));
         }
@@ -180,18 +180,20 @@ impl Service {
         let states = (TaskState::Running, TaskState::Success);
         let ended = End::of(facts.start_date, success.end_date);
         let name = success.rendered_map_index.as_deref();
-        if !life::finish(tx, id, states, ended, name, now).await? {
+        if !task_instance::execution::finish(tx, id, states, ended, name, now).await? {
             return Ok(None);
         }
         let changes = outlets.register(tx, (&self.rules, mappings), facts, now).await?;
         if self.rules.clear_state_on_success {
-            task_state_store::clear(tx, &facts.key).await?;
+            task_instance::state_store::clear(tx, &facts.key).await?;
         }
         Ok(Some(changes))
     }
 
     async fn fail_instead(&self, tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<Attempt<Written>, Error> {
-        let Some(facts) = life::facts(tx, id).await? else { return Ok(Attempt::Refused(not_found())) };
+        let Some(facts) = task_instance::execution::facts(tx, id).await? else {
+            return Ok(Attempt::Refused(not_found()));
+        };
         let Some(state) = fail(tx, id, &facts, now).await? else { return Ok(Attempt::Raced) };
         note_event(tx, &facts, state.as_str(), facts.hostname.as_deref(), now).await?;
         Ok(Attempt::Done(StateSet::Changed.into()))
@@ -242,8 +244,15 @@ async fn end(
 ) -> Result<Option<TaskState>, Error> {
     let states = (TaskState::Running, state);
     let name = ended.rendered_map_index.as_deref();
-    let is_written =
-        life::finish(tx, id, states, End::of(facts.start_date, ended.end_date), name, now).await?;
+    let is_written = task_instance::execution::finish(
+        tx,
+        id,
+        states,
+        End::of(facts.start_date, ended.end_date),
+        name,
+        now,
+    )
+    .await?;
     Ok(is_written.then_some(state))
 }
 
@@ -254,7 +263,9 @@ pub(super) async fn fail(
     facts: &Facts,
     now: Timestamp,
 ) -> Result<Option<TaskState>, Error> {
-    if !life::fail(tx, id, TaskState::Running, End::of(facts.start_date, now), now).await? {
+    if !task_instance::execution::fail(tx, id, TaskState::Running, End::of(facts.start_date, now), now)
+        .await?
+    {
         return Ok(None);
     }
     stop_the_rest(tx, facts, now).await?;
@@ -273,7 +284,7 @@ async fn try_again(
     let reason: Option<String> = reason.map(|reason| reason.chars().take(REASON_LENGTH).collect());
     let policy = (retry.retry_delay_seconds, reason.as_deref());
     let name = retry.rendered_map_index.as_deref();
-    if !life::retry(tx, id, TaskState::Running, ended, name, policy, now).await? {
+    if !task_instance::execution::retry(tx, id, TaskState::Running, ended, name, policy, now).await? {
         return Ok(None);
     }
     archive(tx, id, now).await?;
@@ -282,11 +293,11 @@ async fn try_again(
 
 /// Moves a try that is to be followed by another into the history, and gives that one an id of its own.
 pub(super) async fn archive(tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<(), Error> {
-    if task_instance_history::archive(tx, id).await? {
-        hitl_answer::archive(tx, id).await?;
+    if task_instance::history::archive(tx, id).await? {
+        hitl_detail::answer::archive(tx, id).await?;
     }
-    task_reschedule::delete(tx, id).await?;
-    life::renew(tx, id, id::new_v7(now, rand::random()), now).await?;
+    task_instance::reschedule::delete(tx, id).await?;
+    task_instance::execution::renew(tx, id, id::new_v7(now, rand::random()), now).await?;
     Ok(())
 }
 

@@ -1,9 +1,9 @@
 //! A task instance ends for now: it waits for a trigger, for a time or for a person.
 
-use ferroflow_db::hitl_answer::{self, Answer};
-use ferroflow_db::task_instance::life::{self, Continuation, End, Facts};
+use ferroflow_db::hitl_detail::answer::Answer;
+use ferroflow_db::task_instance::execution::{Continuation, End, Facts};
 use ferroflow_db::trigger::{self, TaskTrigger};
-use ferroflow_db::{Dialect, Error, Json, Tx, task_reschedule};
+use ferroflow_db::{Dialect, Error, Json, Tx, hitl_detail, task_instance};
 use ferroflow_model::sdk_json;
 use ferroflow_model::state::TaskState;
 use jiff::{SignedDuration, Timestamp};
@@ -42,7 +42,7 @@ pub(super) async fn defer(
     let next_kwargs = object(deferral.next_kwargs.as_ref());
     let continuation = Continuation { method: &deferral.next_method, kwargs: &next_kwargs };
     let timeout = until(deferral.trigger_timeout, now);
-    if life::park(tx, id, states, Some(trigger_id), continuation, timeout, now).await? {
+    if task_instance::execution::park(tx, id, states, Some(trigger_id), continuation, timeout, now).await? {
         return Ok(Some(TaskState::Deferred));
     }
     trigger::delete(tx, trigger_id).await?;
@@ -63,10 +63,12 @@ pub(super) async fn reschedule(
         return fail(tx, id, facts, now).await;
     }
     let states = (TaskState::Running, TaskState::UpForReschedule);
-    if !life::put_off(tx, id, states, End::of(facts.start_date, wish.end_date), now).await? {
+    if !task_instance::execution::put_off(tx, id, states, End::of(facts.start_date, wish.end_date), now)
+        .await?
+    {
         return Ok(None);
     }
-    task_reschedule::insert(tx, id, now, wish.end_date, wish.reschedule_date).await?;
+    task_instance::reschedule::insert(tx, id, now, wish.end_date, wish.reschedule_date).await?;
     Ok(Some(TaskState::UpForReschedule))
 }
 
@@ -81,16 +83,20 @@ pub(super) async fn await_input(
     let states = (TaskState::Running, TaskState::AwaitingInput);
     let continuation = Continuation { method: &wait.next_method, kwargs: &kwargs };
     // Locked before the question is looked at, in the order of those who answer.
-    if !life::park(tx, id, states, None, continuation, until(wait.timeout, now), now).await? {
+    if !task_instance::execution::park(tx, id, states, None, continuation, until(wait.timeout, now), now)
+        .await?
+    {
         return Ok(None);
     }
-    let Some(answer) = hitl_answer::find(tx, id).await? else { return Ok(Some(TaskState::AwaitingInput)) };
+    let Some(answer) = hitl_detail::answer::find(tx, id).await? else {
+        return Ok(Some(TaskState::AwaitingInput));
+    };
     if let Ok(serde_json::Value::Object(mut entries)) = kwargs.value() {
         entries.insert("event".to_owned(), answer_event(&answer, false));
         kwargs = Json::from(serde_json::Value::Object(entries));
     }
     let continuation = Continuation { method: &wait.next_method, kwargs: &kwargs };
-    life::resume(tx, id, TaskState::AwaitingInput, continuation, now).await?;
+    task_instance::execution::resume(tx, id, TaskState::AwaitingInput, continuation, now).await?;
     Ok(Some(TaskState::Scheduled))
 }
 

@@ -1,7 +1,8 @@
 //! Runs that people ask for, by a command or over the API.
 
 use ferroflow_db::dag_run::{self, DagRun};
-use ferroflow_db::{ScopedFutureExt as _, dag, serialized_dag};
+use ferroflow_db::dag_version::serialized_dag;
+use ferroflow_db::{ScopedFutureExt as _, dag};
 use ferroflow_model::state::{RunType, TriggeredBy};
 use ferroflow_model::timetable::RunInfo;
 use ferroflow_telemetry::{chain, clock};

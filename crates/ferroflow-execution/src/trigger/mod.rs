@@ -5,11 +5,9 @@ mod checks;
 mod making;
 mod params;
 
-use ferroflow_db::news::{self, News};
-use ferroflow_db::serialized_dag::SerializedDag;
-use ferroflow_db::{
-    Db, ScopedFutureExt as _, Tx, dag, dag_run, dag_run_query, serialized_dag, task_instance,
-};
+use ferroflow_db::dag_version::serialized_dag::{self, SerializedDag};
+use ferroflow_db::notifications::{self, News};
+use ferroflow_db::{Db, ScopedFutureExt as _, Tx, dag, dag_run, task_instance};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
 use ferroflow_model::stored_dag::needs_python;
@@ -87,7 +85,7 @@ impl Service {
             async move {
                 let row = dag::find(tx, dag_id).await?;
                 let stored = serialized_dag::latest(tx, dag_id).await?;
-                let is_there = dag_run_query::id(tx, dag_id, run_id).await?.is_some();
+                let is_there = dag_run::lookup::id(tx, dag_id, run_id).await?.is_some();
                 let user = match task_instance::find(tx, caller).await? {
                     Some(caller) => dag_run::find(tx, &caller.key.dag_id, &caller.key.run_id).await?,
                     None => None,
@@ -223,7 +221,7 @@ impl Parts<'_> {
 async fn create(db: &Db, run: &NewRun, parts: &Parts<'_>, now: Timestamp) -> Result<(), Refusal> {
     let created = db.transact(|tx| {
         async move {
-            news::tell(tx, News::QueuedOf { dag_id: run.dag_id.clone() }).await?;
+            notifications::tell(tx, News::QueuedOf { dag_id: run.dag_id.clone() }).await?;
             match parts.write(tx, run, now).await {
                 Err(create_run::Error::Db(error)) => Err(error),
                 other => Ok(other),

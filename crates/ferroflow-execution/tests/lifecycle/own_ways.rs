@@ -1,8 +1,7 @@
 //! Where we do otherwise than Airflow, on purpose.
 
-use ferroflow_db::audit_log;
 use ferroflow_db::task_instance::{self, TaskInstance};
-use ferroflow_db::{Db, ScopedFutureExt as _};
+use ferroflow_db::{Db, ScopedFutureExt as _, audit_log};
 use ferroflow_execution::task_instance::StateSet;
 use ferroflow_execution::task_instance::model::{EnterRunning, StateUpdate};
 use ferroflow_execution::{Rules, Service};

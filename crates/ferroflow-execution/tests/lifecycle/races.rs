@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use ferroflow_db::dag::deletion;
 use ferroflow_db::testing::{change_and_hold, texts};
-use ferroflow_db::{Db, Options, ScopedFutureExt as _, task_instance};
+use ferroflow_db::{Db, Options, ScopedFutureExt as _, dag, task_instance};
 use ferroflow_execution::task_instance::StateSet;
 use ferroflow_execution::task_instance::model::{EnterRunning, StateUpdate};
 use ferroflow_execution::{LOCK_PATIENCE, Patience, Refusal, Service};
@@ -225,7 +224,7 @@ async fn a_task_succeeds_while_who_waits_for_its_asset_goes(server: Server, wait
     let id = ids(&instances)[0];
     let deleting = db.transact(|tx| {
         async move {
-            deletion::delete(tx, "by_asset").await?;
+            dag::delete::delete(tx, "by_asset").await?;
             is_deleted.notify_one();
             // MariaDB looks anew only if nobody has asked for a tenth of a second.
             while texts(onlooker, waiting).await? != ["1"] {

@@ -1,12 +1,11 @@
 //! What the calls are about: DAGs, runs, assets, and a task instance for each call.
 
-use ferroflow_db::asset_reference;
 use ferroflow_db::dag::{self, Dag};
 use ferroflow_db::dag_run::{self, NewDagRun};
+use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::dag_version::{self, NewDagVersion};
-use ferroflow_db::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
-use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, asset, asset_active, asset_alias, dag_bundle};
+use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, asset, dag_bundle};
 use ferroflow_model::asset::{Asset, AssetAlias};
 use ferroflow_model::state::TaskState;
 use ferroflow_model::stored_assets::{Access, Reference};
@@ -177,7 +176,7 @@ async fn seed_assets(tx: &mut Tx) -> Result<(), Error> {
         };
         let asset_id = asset::insert_if_missing(tx, &asset, THEN).await?.id;
         if name != "unused" {
-            asset_active::insert_unless_claimed(tx, (name, &uri)).await?;
+            asset::active::insert_unless_claimed(tx, (name, &uri)).await?;
         }
         let listeners: &[&str] = match name {
             "first" => &["by_asset", "paused"],
@@ -186,17 +185,17 @@ async fn seed_assets(tx: &mut Tx) -> Result<(), Error> {
         };
         for dag_id in listeners {
             let reference = Reference::Schedule { dag_id: (*dag_id).to_owned(), asset_id };
-            asset_reference::insert(tx, &reference, &access, THEN).await?;
+            asset::reference::insert(tx, &reference, &access, THEN).await?;
         }
     }
     let alias = AssetAlias { name: "alias".to_owned(), group: "g".to_owned() };
-    let alias_id = asset_alias::insert_if_missing(tx, &alias).await?.id;
+    let alias_id = asset::alias::insert_if_missing(tx, &alias).await?.id;
     for reference in [
         Reference::ScheduleAlias { dag_id: "by_alias".to_owned(), alias_id },
         Reference::ScheduleName { dag_id: "by_name".to_owned(), name: "second".to_owned() },
         Reference::ScheduleUri { dag_id: "by_uri".to_owned(), uri: "s3://second".to_owned() },
     ] {
-        asset_reference::insert(tx, &reference, &access, THEN).await?;
+        asset::reference::insert(tx, &reference, &access, THEN).await?;
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! What the requests are about: two runs of a DAG, with instances, XComs and secrets.
 
 use ferroflow_db::connection::{self, Connection};
+use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
 use ferroflow_db::variable::{self, Variable};
 use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, dag_run};

@@ -1,11 +1,11 @@
 //! DAGs of which tasks ask for runs, and a run that they clear.
 
 use ferroflow_db::dag::{self, Dag};
-use ferroflow_db::dag_run::NewDagRun;
+use ferroflow_db::dag_run::{self, NewDagRun};
+use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::dag_version::{self, NewDagVersion};
-use ferroflow_db::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
-use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, dag_run};
+use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx};
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_testkit::rows::{a_dag, a_run};
 use ferroflow_testkit::{Server, TestDb, repository};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ferroflow_db::due_callback::{CallbackInHand, Holder, HolderProcess};
+use ferroflow_db::callback::due::{CallbackInHand, Holder, HolderProcess};
 use ferroflow_execution::{CallbackRequests, EXECUTION_FAILED, MaskRules, Masker, Patience, Refusal};
 use ferroflow_model::state::CallbackState;
 use ferroflow_model::supervision::Exit;

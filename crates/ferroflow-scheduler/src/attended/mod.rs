@@ -8,9 +8,9 @@ mod patience;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ferroflow_db::run_facts::Stand;
 use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_db::task_instance_step::InstanceRow;
+use ferroflow_db::task_instance::dependencies::Stand;
+use ferroflow_db::task_instance::scheduling::InstanceRow;
 use ferroflow_model::readiness::{InstanceRef, WhenReady};
 use ferroflow_model::state::{RunType, TaskState};
 use jiff::Timestamp;

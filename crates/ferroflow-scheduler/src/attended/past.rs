@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use ferroflow_db::run_facts::Stand;
+use ferroflow_db::task_instance::dependencies::Stand;
 use ferroflow_model::state::RunType;
 
 use super::{Attended, Row, RunKey};

@@ -4,9 +4,9 @@
 //! two schedulers activate at once is activated once, since names and URIs are unique. A DAG that refers to an asset
 //! while it goes out of use has it back by the next chore.
 
-use ferroflow_db::asset_orphanage::{self, FoundAsset};
-use ferroflow_db::dag_warning::{self, DagWarning};
-use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx, asset_active};
+use ferroflow_db::asset::orphans::FoundAsset;
+use ferroflow_db::dag::warning::DagWarning;
+use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx, asset, dag};
 use ferroflow_model::stored_assets::{WaitingAsset, activation};
 use jiff::Timestamp;
 
@@ -50,7 +50,7 @@ pub async fn assets(cx: &Context, now: Timestamp) -> Result<Assets, Error> {
     (report.activated, report.warned) = activated.done;
     report.left.extend(activated.left);
     let dropped =
-        cx.db.transact(|tx| async move { asset_orphanage::drop_state(tx).await }.scope_boxed()).await;
+        cx.db.transact(|tx| async move { asset::orphans::drop_state(tx).await }.scope_boxed()).await;
     match dropped {
         Err(error) if !error.is_about_rows() => return Err(error.into()),
         dropped => {
@@ -65,11 +65,11 @@ pub async fn assets(cx: &Context, now: Timestamp) -> Result<Assets, Error> {
 type Keys = Vec<(String, String)>;
 
 async fn retire(tx: &mut Tx, after: i64) -> Result<(Done<Keys>, Option<i64>), DbError> {
-    let Page { found, next } = asset_orphanage::unreferenced(tx, after, BATCH).await?;
+    let Page { found, next } = asset::orphans::unreferenced(tx, after, BATCH).await?;
     let mut retired = Done::<Keys>::default();
     for one in found {
         tx.begin_part().await?;
-        let is_retired = asset_orphanage::retire(tx, &one).await;
+        let is_retired = asset::orphans::retire(tx, &one).await;
         let is_retired = tx.end_part(is_retired).await?;
         let row = |reason| Left::row(format!("asset {} ({})", one.name, one.uri), reason);
         if or_left(is_retired, tx.unreadable(), row, &mut retired.left) == Some(true) {
@@ -80,11 +80,11 @@ async fn retire(tx: &mut Tx, after: i64) -> Result<(Done<Keys>, Option<i64>), Db
 }
 
 async fn activate(tx: &mut Tx, now: Timestamp) -> Result<Done<(Keys, Keys)>, DbError> {
-    let found = asset_orphanage::waiting(tx).await?;
+    let found = asset::orphans::waiting(tx).await?;
     let key = |asset: &'_ FoundAsset| (asset.name.clone(), asset.uri.clone());
     let keys: Keys = found.iter().map(|(asset, _, _)| key(asset)).collect();
     let keys: Vec<(&str, &str)> = keys.iter().map(|(name, uri)| (name.as_str(), uri.as_str())).collect();
-    let claims = if keys.is_empty() { Vec::new() } else { asset_orphanage::claims(tx, &keys).await? };
+    let claims = if keys.is_empty() { Vec::new() } else { asset::orphans::claims(tx, &keys).await? };
     let claims: Vec<(&str, &str)> = claims.iter().map(|(name, uri)| (name.as_str(), uri.as_str())).collect();
     let waiting: Vec<WaitingAsset<'_>> = found
         .iter()
@@ -95,7 +95,7 @@ async fn activate(tx: &mut Tx, now: Timestamp) -> Result<Done<(Keys, Keys)>, DbE
     let (mut activated, mut left) = (Keys::new(), Vec::new());
     for (name, uri) in &decided.activated {
         tx.begin_part().await?;
-        let done = asset_active::insert_unless_claimed(tx, (name, uri)).await;
+        let done = asset::active::insert_unless_claimed(tx, (name, uri)).await;
         let done = tx.end_part(done).await?;
         let row = |reason| Left::row(format!("asset {name} ({uri})"), reason);
         if or_left(done, tx.unreadable(), row, &mut left).is_some() {
@@ -115,11 +115,11 @@ async fn warn(
     now: Timestamp,
     left: &mut Vec<Left>,
 ) -> Result<(), DbError> {
-    let stored = asset_orphanage::warnings(tx, CONFLICT).await?;
+    let stored = asset::orphans::warnings(tx, CONFLICT).await?;
     for old in &stored {
         if !wanted.iter().any(|(dag, _)| *dag == old.dag_id) {
             tx.begin_part().await?;
-            let deleted = dag_warning::delete(tx, &old.dag_id, CONFLICT).await;
+            let deleted = dag::warning::delete(tx, &old.dag_id, CONFLICT).await;
             let deleted = tx.end_part(deleted).await?;
             or_left(deleted, tx.unreadable(), |reason| warning_of(&old.dag_id, reason), left);
         }
@@ -134,7 +134,7 @@ async fn warn(
             message: message.clone(),
         };
         tx.begin_part().await?;
-        let warned = asset_orphanage::warn(tx, &warning, now).await;
+        let warned = asset::orphans::warn(tx, &warning, now).await;
         let warned = tx.end_part(warned).await?;
         or_left(warned, tx.unreadable(), |reason| warning_of(dag_id, reason), left);
     }

@@ -3,10 +3,10 @@
 //! Locks: their rows in `task_instance`, without waiting for those that somebody else has; then their questions, in the
 //! order of those who answer.
 
-use ferroflow_db::hitl_answer::{self, Answer};
+use ferroflow_db::hitl_detail::answer::Answer;
 use ferroflow_db::hitl_detail::{self, Question};
 use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_db::task_instance::life::Continuation;
+use ferroflow_db::task_instance::execution::Continuation;
 use ferroflow_db::task_instance::overdue::{self, Overdue};
 use ferroflow_db::{Error as DbError, Json, Page, ScopedFutureExt as _, Tx};
 use ferroflow_execution::task_instance::answer_event;
@@ -118,7 +118,7 @@ fn asked(question: &Question) -> Option<Asked> {
 }
 
 async fn given_answer(tx: &mut Tx, one: &Overdue) -> Result<Value, DbError> {
-    let answer = hitl_answer::find(tx, one.id).await?;
+    let answer = hitl_detail::answer::find(tx, one.id).await?;
     Ok(answer.map_or_else(nobody, |answer| answer_event(&answer, false)))
 }
 
@@ -130,7 +130,7 @@ async fn answer_by_default(
     now: Timestamp,
 ) -> Result<Value, DbError> {
     let (options, input) = (Json::from(chosen_options.clone()), Json::from(params_input.clone()));
-    if hitl_answer::answer_by_default(tx, one.id, &options, &input, now).await? {
+    if hitl_detail::answer::answer_by_default(tx, one.id, &options, &input, now).await? {
         let answer = Answer { responded_at: now, responded_by: Value::Null, chosen_options, params_input };
         return Ok(answer_event(&answer, true));
     }

@@ -3,7 +3,7 @@
 //! Lock: the row in `backfill`, without waiting for one that somebody else has. Who goes on with a backfill locks more, in
 //! transactions of its own.
 
-use ferroflow_db::{ScopedFutureExt as _, backfill_completion, backfill_making};
+use ferroflow_db::{ScopedFutureExt as _, backfill};
 use ferroflow_execution::RunMaking;
 use ferroflow_execution::backfill::{abandoned_before, finish};
 use ferroflow_telemetry::chain;
@@ -22,13 +22,13 @@ pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Done<Vec<i64>>, E
     let made_before = now.checked_sub(IN_THE_MAKING).unwrap_or(Timestamp::MIN);
     let found = cx
         .db
-        .read(|tx| async move { backfill_completion::completable(tx, made_before).await }.scope_boxed())
+        .read(|tx| async move { backfill::complete::completable(tx, made_before).await }.scope_boxed())
         .await?;
     let db = super::in_haste(cx).db;
     for id in found {
         cx.progress.gets_on();
         let done =
-            db.transact(|tx| async move { backfill_completion::complete(tx, id, now).await }.scope_boxed());
+            db.transact(|tx| async move { backfill::complete::complete(tx, id, now).await }.scope_boxed());
         match done.await {
             Err(error) if !error.is_about_rows() => return so_far(report, error.into()),
             done => {
@@ -46,13 +46,15 @@ pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Done<Vec<i64>>, E
 /// Python may have a say.
 async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>) -> Result<(), Error> {
     let before = abandoned_before(now);
-    let found =
-        cx.db.read(|tx| async move { backfill_making::abandoned(tx, before).await }.scope_boxed()).await?;
+    let found = cx
+        .db
+        .read(|tx| async move { backfill::create_runs::abandoned(tx, before).await }.scope_boxed())
+        .await?;
     let db = super::in_haste(cx).db;
     for (id, dag_id) in found {
         cx.progress.gets_on();
         let is_ours = db.transact(|tx| {
-            async move { backfill_making::take_over(tx, id, before, now).await }.scope_boxed()
+            async move { backfill::create_runs::take_over(tx, id, before, now).await }.scope_boxed()
         });
         // Who has locked it makes it.
         match is_ours.await {

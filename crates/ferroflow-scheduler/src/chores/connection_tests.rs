@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use ferroflow_db::connection_test::{self, PendingTest, StaleTest, TestCounts};
+use ferroflow_db::connection::test_request::{self, PendingTest, StaleTest, TestCounts};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -37,7 +37,7 @@ pub async fn connection_tests(
     executors: &impl Executors,
 ) -> Result<ConnectionTests, Error> {
     let most = cx.settings.connection_test.max_concurrency;
-    let counts = cx.db.read(|tx| async move { connection_test::counts(tx).await }.scope_boxed()).await?;
+    let counts = cx.db.read(|tx| async move { test_request::counts(tx).await }.scope_boxed()).await?;
     let active = u32::try_from(counts.active).unwrap_or(u32::MAX);
     let room = most.saturating_sub(active).min(u32::try_from(executors.free_slots()).unwrap_or(u32::MAX));
     let mut report = ConnectionTests { counts, ..ConnectionTests::default() };
@@ -78,7 +78,7 @@ async fn pick(
     now: Timestamp,
 ) -> Result<(ConnectionTests, Vec<Uuid>), DbError> {
     let (mut report, mut kept_back) = (ConnectionTests::default(), Vec::new());
-    let pending = connection_test::lock_pending(tx, limit(passed, wanted)).await?;
+    let pending = test_request::lock_pending(tx, limit(passed, wanted)).await?;
     for test in pending.into_iter().filter(|test| !passed.contains(&test.id)).take(wanted) {
         if cx.kept_back.has_to_wait(test.id, now, &mut report.left) {
             kept_back.push(test.id);
@@ -87,8 +87,8 @@ async fn pick(
         let why_not = why_not(&test, executors);
         tx.begin_part().await?;
         let changed = match &why_not {
-            None => connection_test::queue(tx, test.id, now).await,
-            Some(reason) => connection_test::fail(tx, test.id, "pending", reason, now).await,
+            None => test_request::queue(tx, test.id, now).await,
+            Some(reason) => test_request::fail(tx, test.id, "pending", reason, now).await,
         };
         let changed = tx.end_part(changed).await?;
         let row = |reason| Left::row(format!("connection test {}", test.id), reason);
@@ -155,7 +155,7 @@ async fn reap(
     now: Timestamp,
 ) -> Result<(Done<Vec<StaleTest>>, Vec<Uuid>), DbError> {
     let (mut given_up, mut kept_back) = (Done::<Vec<StaleTest>>::default(), Vec::new());
-    let stale = connection_test::lock_stale(tx, super::ago(now, patience), limit(passed, BATCH)).await?;
+    let stale = test_request::lock_stale(tx, super::ago(now, patience), limit(passed, BATCH)).await?;
     for test in stale.into_iter().filter(|test| !passed.contains(&test.id)).take(BATCH) {
         let what = match test.state.as_str() {
             "pending" => "no executor took it",
@@ -164,7 +164,7 @@ async fn reap(
         };
         let reason = format!("The connection was not tried: {what} within {} seconds.", patience.as_secs());
         tx.begin_part().await?;
-        let failed = connection_test::fail(tx, test.id, &test.state, &reason, now).await;
+        let failed = test_request::fail(tx, test.id, &test.state, &reason, now).await;
         let failed = tx.end_part(failed).await?;
         let row = |reason| Left::row(format!("connection test {}", test.id), reason);
         match or_left(failed, tx.unreadable(), row, &mut given_up.left) {

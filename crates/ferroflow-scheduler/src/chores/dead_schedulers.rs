@@ -3,8 +3,8 @@
 //! No lock: a row is given up by an UPDATE that names its heartbeat, and comes back by the next heartbeat of a scheduler
 //! that only was slow.
 
-use ferroflow_db::scheduler_job::{self, SilentScheduler};
-use ferroflow_db::{ScopedFutureExt as _, Tx};
+use ferroflow_db::job::schedulers::SilentScheduler;
+use ferroflow_db::{ScopedFutureExt as _, Tx, job};
 use jiff::Timestamp;
 
 use super::left::{Left, or_left};
@@ -45,18 +45,18 @@ async fn give_up_silent(
     now: Timestamp,
 ) -> Result<DeadSchedulers, ferroflow_db::Error> {
     let (mut given_up, mut left) = (Vec::new(), Vec::new());
-    let silent = scheduler_job::silent(tx, before, now).await?;
+    let silent = job::schedulers::silent(tx, before, now).await?;
     // Whoever can tell lives.
     for silent in silent.into_iter().filter(|silent| silent.id != own) {
         tx.begin_part().await?;
-        let is_given_up = scheduler_job::give_up(tx, silent.id, before, now).await;
+        let is_given_up = job::schedulers::give_up(tx, silent.id, before, now).await;
         let is_given_up = tx.end_part(is_given_up).await?;
         let row = |reason| Left::row(format!("job {} of a scheduler", silent.id), reason);
         if or_left(is_given_up, tx.unreadable(), row, &mut left) == Some(true) {
             given_up.push(silent);
         }
     }
-    let mut ended = scheduler_job::ended(tx, lately).await?;
+    let mut ended = job::schedulers::ended(tx, lately).await?;
     ended.retain(|id| *id != own);
     Ok(DeadSchedulers { given_up, ended, left })
 }

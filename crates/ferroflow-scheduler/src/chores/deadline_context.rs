@@ -1,7 +1,7 @@
 //! What a callback is told of the run that has missed a deadline: Airflow's `DAGRunResponse`, and the deadline.
 
 use ferroflow_db::dag_run::DagRun;
-use ferroflow_db::missed_deadline::MissedDeadline;
+use ferroflow_db::deadline::missed::MissedDeadline;
 use ferroflow_execution::{BesideRun, run_response};
 use ferroflow_model::{extended_json, sdk_json};
 use serde_json::{Map, Value, json};

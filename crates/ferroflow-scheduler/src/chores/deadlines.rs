@@ -2,12 +2,12 @@
 //!
 //! Locks: the rows in `deadline`, without waiting for those that another scheduler has.
 
+use ferroflow_db::callback::due::{Move, move_on};
 use ferroflow_db::callback::{self, Callback};
-use ferroflow_db::dag_run::DagRun;
-use ferroflow_db::due_callback::{Move, move_on};
+use ferroflow_db::dag_run::{self, DagRun};
+use ferroflow_db::deadline::missed::MissedDeadline;
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::missed_deadline::{self, MissedDeadline};
-use ferroflow_db::{Error as DbError, Json, Page, ScopedFutureExt as _, Tx, dag, dag_run_note, trigger};
+use ferroflow_db::{Error as DbError, Json, Page, ScopedFutureExt as _, Tx, dag, deadline, trigger};
 use ferroflow_execution::BesideRun;
 use ferroflow_model::sdk_json;
 use ferroflow_model::state::CallbackState;
@@ -69,7 +69,7 @@ async fn deal_with_some(
     now: Timestamp,
 ) -> Result<(Deadlines, Option<i64>), DbError> {
     let mut report = Deadlines::default();
-    let Page { found, next } = missed_deadline::lock(tx, now, skipped, BATCH).await?;
+    let Page { found, next } = deadline::missed::lock(tx, now, skipped, BATCH).await?;
     let mut kept_back = 0;
     for deadline in found {
         if cx.kept_back.has_to_wait(deadline.id, now, &mut report.left) {
@@ -131,7 +131,7 @@ async fn give_up(
     reason: &str,
     now: Timestamp,
 ) -> Result<Dealt, DbError> {
-    if !missed_deadline::set_missed(tx, deadline.id, now).await? {
+    if !deadline::missed::set_missed(tx, deadline.id, now).await? {
         return Ok(Dealt::Gone);
     }
     match callback::find(tx, deadline.callback_id).await? {
@@ -146,14 +146,14 @@ async fn deal_with(
     deadline: &MissedDeadline,
     now: Timestamp,
 ) -> Result<Dealt, DbError> {
-    if !missed_deadline::set_missed(tx, deadline.id, now).await? {
+    if !deadline::missed::set_missed(tx, deadline.id, now).await? {
         return Ok(Dealt::Gone);
     }
     let Some(callback) = callback::find(tx, deadline.callback_id).await? else {
         return Ok(Dealt::Untold("its callback is gone".to_owned()));
     };
     let run = match deadline.dag_run_id {
-        Some(id) => missed_deadline::run(tx, id).await?,
+        Some(id) => deadline::missed::run(tx, id).await?,
         None => None,
     };
     let Some(run) = run else { return fail(tx, &callback, "it is of no run").await };
@@ -187,8 +187,8 @@ async fn callback_data(
     let Ok(data) = callback.data.value() else { return Ok(Err("its callback is not JSON".to_owned())) };
     let dag = BesideRun {
         display_name: dag::find(tx, &run.dag_id).await?.and_then(|dag| dag.dag_display_name),
-        note: dag_run_note::find(tx, run.id).await?,
-        versions: missed_deadline::versions(tx, run).await?,
+        note: dag_run::note::find(tx, run.id).await?,
+        versions: deadline::missed::versions(tx, run).await?,
     };
     let mut more = vec![];
     if callback.callback_type == "executor" {

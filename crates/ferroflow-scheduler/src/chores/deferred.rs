@@ -2,9 +2,8 @@
 //!
 //! Locks: their rows in `task_instance`, without waiting for those that somebody else has.
 
-use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_db::task_instance::life::Continuation;
-use ferroflow_db::task_instance::overdue;
+use ferroflow_db::task_instance::execution::Continuation;
+use ferroflow_db::task_instance::{TaskInstanceKey, overdue};
 use ferroflow_db::{Error as DbError, Json, Page, ScopedFutureExt as _, Tx};
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;

@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use ferroflow_db::callback::Callback;
-use ferroflow_db::due_callback::{self, Holder, Move};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, missed_deadline};
+use ferroflow_db::callback::due::{Holder, Move};
+use ferroflow_db::callback::{self, Callback};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, deadline};
 use ferroflow_executor::{Bundle, CallbackWorkload};
 use ferroflow_model::extended_json;
 use ferroflow_model::state::CallbackState;
@@ -93,7 +93,7 @@ async fn pick(
 ) -> Result<(ExecutorCallbacks, Vec<Uuid>), DbError> {
     let (mut report, mut kept_back) = (ExecutorCallbacks::default(), Vec::new());
     let limit = u32::try_from(passed.len() + wanted).unwrap_or(u32::MAX);
-    let pending = due_callback::lock_pending(tx, limit).await?;
+    let pending = callback::due::lock_pending(tx, limit).await?;
     for callback in pending.iter().filter(|callback| !passed.contains(&callback.id)).take(wanted) {
         tx.begin_part().await?;
         let picked = pick_one(tx, callback, executors, job_id).await;
@@ -123,7 +123,7 @@ async fn pick_one(
     };
     // No trigger calls it, whatever its row says.
     let moved = Move { state, data: callback.data.clone(), trigger_id: None, output: Some(output) };
-    let is_moved = due_callback::move_on(tx, callback.id, callback.state, &moved).await?;
+    let is_moved = callback::due::move_on(tx, callback.id, callback.state, &moved).await?;
     Ok(is_moved.then_some(routed))
 }
 
@@ -148,7 +148,7 @@ async fn route(
     let Some(run_id) = row_id(&data["dag_run_id"]) else {
         return Ok(Err("it does not say which run it is about".to_owned()));
     };
-    let Some(run) = missed_deadline::run(tx, run_id).await? else {
+    let Some(run) = deadline::missed::run(tx, run_id).await? else {
         return Ok(Err("the run that it is about is gone".to_owned()));
     };
     let Some(dag) = dag::find(tx, &run.dag_id).await? else {

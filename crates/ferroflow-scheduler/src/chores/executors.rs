@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ferroflow_db::due_callback::CallbackInHand;
+use ferroflow_db::callback::due::CallbackInHand;
 use ferroflow_execution::Refusal;
 use ferroflow_executor::{Adopted, Errand, Errands, Orphan, Supervision};
 use uuid::Uuid;

@@ -1,6 +1,6 @@
 //! How much of what there is: values for metrics.
 
-use ferroflow_db::gauges::{self, PoolUse, TaskCount};
+use ferroflow_db::monitoring::gauges::{self, PoolUse, TaskCount};
 use ferroflow_db::pool::Pool;
 use ferroflow_db::{ScopedFutureExt as _, Tx};
 use ferroflow_model::state::TaskState;

@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-use ferroflow_db::due_callback::{self, CallbackInHand};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, job};
+use ferroflow_db::callback::due::CallbackInHand;
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, callback, job};
 use ferroflow_model::state::CallbackState;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -54,7 +54,7 @@ async fn find(
     let patience = SignedDuration::try_from(threshold).unwrap_or(SignedDuration::MAX);
     let mut is_alive: HashMap<i64, bool> = HashMap::new();
     let mut lost = Vec::new();
-    for callback in due_callback::in_hand(tx).await? {
+    for callback in callback::due::in_hand(tx).await? {
         let holder = callback.holder.job_id;
         let is_lost = if holder == cx.job_id {
             !executors.has_errand(callback.id)
@@ -86,7 +86,7 @@ async fn take_back(tx: &mut Tx, lost: &[CallbackInHand], own: i64) -> Result<Don
             (CallbackState::Pending, None)
         };
         tx.begin_part().await?;
-        let passed_on = due_callback::pass_on(tx, callback, state, output).await;
+        let passed_on = callback::due::pass_on(tx, callback, state, output).await;
         let passed_on = tx.end_part(passed_on).await?;
         let row = |reason| Left::row(format!("callback {}", callback.id), reason);
         if or_left(passed_on, tx.unreadable(), row, &mut taken_back.left) == Some(true) {

@@ -31,9 +31,9 @@ mod unsettled;
 
 use std::time::Duration;
 
-use ferroflow_db::connection_test::StaleTest;
+use ferroflow_db::connection::test_request::StaleTest;
 use ferroflow_db::dag_run::ClaimedRun;
-use ferroflow_db::gauges::TaskCount;
+use ferroflow_db::monitoring::gauges::TaskCount;
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_execution::Service;
 use jiff::Timestamp;

@@ -1,7 +1,7 @@
 //! Runs of DAGs that are paused: what was running in them ends, and that has to be looked at.
 
-use ferroflow_db::dag_run::ClaimedRun;
-use ferroflow_db::{Page, ScopedFutureExt as _, paused_run};
+use ferroflow_db::dag_run::{self, ClaimedRun};
+use ferroflow_db::{Page, ScopedFutureExt as _};
 
 use crate::{Context, Error};
 
@@ -14,7 +14,8 @@ pub async fn paused_runs(cx: &Context) -> Result<Vec<ClaimedRun>, Error> {
     let mut runs: Vec<ClaimedRun> = Vec::new();
     let mut after = 0;
     loop {
-        let some = cx.db.read(|tx| async move { paused_run::changed(tx, after, BATCH).await }.scope_boxed());
+        let some =
+            cx.db.read(|tx| async move { dag_run::paused::changed(tx, after, BATCH).await }.scope_boxed());
         let Page { found, next } = some.await?;
         runs.extend(found);
         let Some(next) = next else { return Ok(runs) };

@@ -6,8 +6,7 @@
 use std::time::Duration;
 
 use ferroflow_db::audit_log::{self, AuditEntry};
-use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_db::task_instance::overdue;
+use ferroflow_db::task_instance::{TaskInstanceKey, overdue};
 use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx};
 use ferroflow_execution::Service;
 use ferroflow_execution::task_instance::FailedStuck;

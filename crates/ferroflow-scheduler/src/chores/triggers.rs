@@ -3,7 +3,7 @@
 //! Locks: their rows in `trigger`, without waiting for those that somebody else has.
 
 use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::unreferenced_trigger::sweep;
+use ferroflow_db::trigger::unreferenced::sweep;
 
 use super::left::{Done, Left, or_left};
 use crate::{Context, Error};

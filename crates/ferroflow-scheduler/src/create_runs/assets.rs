@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ferroflow_db::asset_trigger::QueuedAsset as QueuedRow;
+use ferroflow_db::asset::triggered_runs::QueuedAsset as QueuedRow;
 use ferroflow_db::{Error as DbError, Tx, asset};
 use ferroflow_model::asset::{AssetCondition, AssetRef};
 use ferroflow_model::runs::assets::{AssetKey, KnownAssets, QueueVerdict, QueuedAsset, judge_queues};

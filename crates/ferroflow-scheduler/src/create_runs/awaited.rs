@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use ferroflow_db::Json;
-use ferroflow_db::pending_partition::{Arrived, PendingPartition};
+use ferroflow_db::asset_partition_dag_run::pending::{Arrived, PendingPartition};
 use ferroflow_python::timetables::{AwaitedPartition, WaitingPartition};
 use ferroflow_telemetry::chain;
 use serde_json::Value;

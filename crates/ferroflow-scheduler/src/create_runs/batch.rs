@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use ferroflow_db::asset_trigger::{self, QueuedAsset};
-use ferroflow_db::dag::facts::{self, DagFacts as DagRow};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag_run_creation, serialized_dag};
+use ferroflow_db::asset::triggered_runs::{self, QueuedAsset};
+use ferroflow_db::dag::scheduling::DagFacts as DagRow;
+use ferroflow_db::dag_version::serialized_dag;
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, dag_run};
 use ferroflow_execution::RunMaking;
 use ferroflow_execution::create_run::{OfRun, create_many};
 use ferroflow_model::runs::assets::QueueVerdict;
@@ -130,7 +131,7 @@ impl<'a> Task<'a> {
         report: &mut CreatedRuns,
     ) -> Result<(Vec<Seen>, Vec<QueuedAsset>), DbError> {
         let ids: Vec<&str> = self.batch.iter().map(|candidate| candidate.dag_id.as_str()).collect();
-        let locked = facts::lock_free(tx, &ids).await?;
+        let locked = dag::scheduling::lock_free(tx, &ids).await?;
         let mut rows: HashMap<String, DagRow> =
             locked.dags.into_iter().map(|row| (row.dag_id.clone(), row)).collect();
         let versions = serialized_dag::latest_hashes(tx, &ids).await?;
@@ -161,7 +162,7 @@ impl<'a> Task<'a> {
         let queued = if triggered.is_empty() {
             Vec::new()
         } else {
-            asset_trigger::lock_queued(tx, &triggered).await?
+            triggered_runs::lock_queued(tx, &triggered).await?
         };
         Ok((dags, queued))
     }
@@ -273,7 +274,7 @@ impl<'a> Task<'a> {
             .iter()
             .map(|plan| (plan.outline.dag_id.as_str(), plan.outline.run_id.as_str()))
             .collect();
-        let taken = dag_run_creation::find_ids(tx, &keys).await?;
+        let taken = dag_run::create::find_ids(tx, &keys).await?;
         for (dag_id, run_id) in taken.into_keys() {
             writes.runs.retain(|plan| plan.outline.dag_id != dag_id);
             writes.next.remove(&dag_id);
@@ -311,13 +312,13 @@ impl<'a> Task<'a> {
             report.created.push(run.created(made, consumed_events, deadlines));
         }
         for (next, dag_ids) in alike(&writes.next) {
-            facts::set_next_run(tx, &dag_ids, next).await?;
+            dag::scheduling::set_next_run(tx, &dag_ids, next).await?;
             report.is_more_due |= next.is_some_and(|next| next.run_after <= self.now);
         }
         for (exceeds, dag_ids) in [false, true].into_iter().zip(&writes.flags) {
             if !dag_ids.is_empty() {
                 let ids: Vec<&str> = dag_ids.iter().map(String::as_str).collect();
-                facts::set_exceeds(tx, &ids, exceeds).await?;
+                dag::scheduling::set_exceeds(tx, &ids, exceeds).await?;
             }
         }
         Ok(())
@@ -335,14 +336,14 @@ impl<'a> Task<'a> {
         let dag_id = dag.dag_id();
         let window = event_window(EventBounds {
             triggered_at,
-            previous: dag_run_creation::last_asset_triggered(tx, dag_id, triggered_at).await?,
+            previous: dag_run::create::last_asset_triggered(tx, dag_id, triggered_at).await?,
             catchup: dag.definition.dag().catchup,
-            waits_since: asset_trigger::waits_since(tx, dag_id).await?,
+            waits_since: triggered_runs::waits_since(tx, dag_id).await?,
         });
-        let consumed = asset_trigger::consume(tx, run, dag_id, window).await?;
+        let consumed = triggered_runs::consume(tx, run, dag_id, window).await?;
         let mine = queued.iter().filter(|row| row.dag_id == dag_id);
         let rows: Vec<(i64, &str)> = mine.map(|row| (row.asset_id, dag_id)).collect();
-        asset_trigger::unqueue(tx, &rows).await?;
+        triggered_runs::unqueue(tx, &rows).await?;
         Ok(consumed)
     }
 }

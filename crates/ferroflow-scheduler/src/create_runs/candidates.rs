@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use ferroflow_db::asset_trigger::{self, QueuedAsset};
-use ferroflow_db::dag::facts::{self, DagFacts as DagRow, LastDue};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
+use ferroflow_db::asset::triggered_runs::{self, QueuedAsset};
+use ferroflow_db::dag::scheduling::{DagFacts as DagRow, LastDue};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag};
 use ferroflow_execution::create_run::{PlannedDeadlines, plan_deadlines};
 use ferroflow_model::asset::AssetCondition;
 use ferroflow_model::runs::assets::QueueVerdict;
@@ -128,12 +128,12 @@ impl Snapshot {
     }
 
     async fn load(tx: &mut Tx, cx: &Context, round: &DueRound, now: Timestamp) -> Result<Self, Error> {
-        let queued = asset_trigger::queued(tx).await?;
-        let (due, last) = facts::due(tx, now, round.last.as_ref(), DAGS_PER_PASS).await?;
+        let queued = triggered_runs::queued(tx).await?;
+        let (due, last) = dag::scheduling::due(tx, now, round.last.as_ref(), DAGS_PER_PASS).await?;
         let known: HashSet<&str> = due.dags.iter().map(|dag| dag.dag_id.as_str()).collect();
         let others: BTreeSet<&str> =
             queued.iter().map(|row| row.dag_id.as_str()).filter(|id| !known.contains(id)).collect();
-        let others = facts::find(tx, &others.into_iter().collect::<Vec<_>>()).await?;
+        let others = dag::scheduling::find(tx, &others.into_iter().collect::<Vec<_>>()).await?;
         let unreadable = due.unreadable.into_iter().chain(others.unreadable);
         let mut unreadable: Vec<(String, NotCreated)> =
             unreadable.map(|(id, error)| (id, NotCreated::BadRow(error.to_string()))).collect();
@@ -232,7 +232,7 @@ async fn unqueue_stale(cx: &Context, stale: &[(i64, String)], report: &mut Creat
             let mut refused = Vec::new();
             for rows in rows.chunks(tx.rows_in_a_part(rows.len())) {
                 tx.begin_part().await?;
-                let unqueued = asset_trigger::unqueue(tx, rows).await;
+                let unqueued = triggered_runs::unqueue(tx, rows).await;
                 if let Err(error) = tx.end_part(unqueued).await? {
                     refused.extend(rows.iter().map(|(_, dag_id)| (*dag_id, NotCreated::not_taken(&error))));
                 }

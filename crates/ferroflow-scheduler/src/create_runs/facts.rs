@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ferroflow_db::dag::facts::DagFacts as DagRow;
-use ferroflow_db::dag_run_creation::{self, ActiveRuns, RunOfDate};
-use ferroflow_db::{Error as DbError, Tx};
+use ferroflow_db::dag::scheduling::DagFacts as DagRow;
+use ferroflow_db::dag_run::create::{ActiveRuns, RunOfDate};
+use ferroflow_db::{Error as DbError, Tx, dag_run};
 use ferroflow_model::runs::create::DagFacts;
 use ferroflow_model::runs::next::latest_instead_of;
 use ferroflow_model::state::RunType;
@@ -136,8 +136,8 @@ impl Surroundings {
         let dates: Vec<(&str, Timestamp)> =
             dags.iter().filter_map(|dag| Some((dag.dag_id(), dag.next.logical_date?))).collect();
         Ok(Self {
-            active: dag_run_creation::count_active(tx, &ids).await?,
-            of_dates: dag_run_creation::of_dates(tx, &dates).await?,
+            active: dag_run::create::count_active(tx, &ids).await?,
+            of_dates: dag_run::create::of_dates(tx, &dates).await?,
             ..Self::default()
         })
     }
@@ -150,9 +150,9 @@ impl Surroundings {
         now: Timestamp,
     ) -> Result<(), DbError> {
         let ids: Vec<&str> = dags.iter().map(Seen::dag_id).collect();
-        self.last_scheduled = dag_run_creation::last_scheduled(tx, &ids).await?;
+        self.last_scheduled = dag_run::create::last_scheduled(tx, &ids).await?;
         for dag in dags.iter().filter(|dag| dag.triggered_at.is_some()) {
-            if let Some(last) = dag_run_creation::last_asset_triggered(tx, dag.dag_id(), now).await? {
+            if let Some(last) = dag_run::create::last_asset_triggered(tx, dag.dag_id(), now).await? {
                 self.last_asset_triggered.insert(dag.dag_id().to_owned(), last);
             }
         }

@@ -23,7 +23,7 @@ mod shaping;
 
 use std::collections::BTreeSet;
 
-use ferroflow_db::dag::facts::LastDue;
+use ferroflow_db::dag::scheduling::LastDue;
 use ferroflow_db::{ScopedFutureExt as _, dag};
 use ferroflow_execution::RunMaking;
 use jiff::Timestamp;
@@ -128,7 +128,7 @@ fn making(cx: &Context) -> Result<RunMaking, Error> {
 
 /// When the next run is due after `now`: one that a schedule makes, or a queued one that may not start before.
 pub async fn next_due(cx: &Context, now: Timestamp) -> Result<Option<Timestamp>, Error> {
-    let due = cx.db.read(|tx| async move { dag::facts::next_due(tx, now).await }.scope_boxed());
+    let due = cx.db.read(|tx| async move { dag::scheduling::next_due(tx, now).await }.scope_boxed());
     Ok(due.await?)
 }
 

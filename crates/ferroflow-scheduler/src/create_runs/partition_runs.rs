@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use ferroflow_db::dag::facts::{self, DagFacts as DagRow};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, pending_partition, serialized_dag};
+use ferroflow_db::dag::scheduling::DagFacts as DagRow;
+use ferroflow_db::dag_version::serialized_dag;
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, asset_partition_dag_run, dag};
 use ferroflow_execution::RunMaking;
 use ferroflow_execution::create_run::{OfRun, PlannedDeadlines, create_many};
 use ferroflow_model::runs::create::NewRun;
@@ -74,10 +75,11 @@ impl Task<'_> {
     ) -> Result<(CreatedRuns, Vec<Unasked>), DbError> {
         let mut report = CreatedRuns::default();
         let ids: Vec<i64> = batch.iter().map(|(id, ..)| *id).collect();
-        let free: BTreeSet<i64> = pending_partition::lock_free(tx, &ids).await?.into_iter().collect();
+        let free: BTreeSet<i64> =
+            asset_partition_dag_run::pending::lock_free(tx, &ids).await?.into_iter().collect();
         let dag_ids: BTreeSet<&str> = batch.iter().map(|(_, dag_id, _)| *dag_id).collect();
         let dag_ids: Vec<&str> = dag_ids.into_iter().collect();
-        let rows = facts::find(tx, &dag_ids).await?.dags;
+        let rows = dag::scheduling::find(tx, &dag_ids).await?.dags;
         let rows: HashMap<&str, &DagRow> = rows.iter().map(|row| (row.dag_id.as_str(), row)).collect();
         let versions = serialized_dag::latest_hashes(tx, &dag_ids).await?;
         let none = PlannedDeadlines::default();
@@ -119,7 +121,8 @@ impl Task<'_> {
             planned.into_iter().map(|(id, plan)| (plan.run, (id, plan.outline, plan.deadlines))).unzip();
         let made = create_many(tx, runs, self.now).await?;
         for ((partition, run, deadlines), made) in outlines.into_iter().zip(made) {
-            let consumed_events = pending_partition::give_run(tx, partition, made.id, self.now).await?;
+            let consumed_events =
+                asset_partition_dag_run::pending::give_run(tx, partition, made.id, self.now).await?;
             let of_run = OfRun {
                 id: made.id,
                 dag_id: &run.dag_id,

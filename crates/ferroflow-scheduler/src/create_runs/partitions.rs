@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use ferroflow_db::pending_partition::{self, Arrived, PendingPartition};
-use ferroflow_db::{ScopedFutureExt as _, Tx};
+use ferroflow_db::asset_partition_dag_run::pending::{Arrived, PendingPartition};
+use ferroflow_db::{ScopedFutureExt as _, Tx, asset_partition_dag_run};
 use ferroflow_execution::create_run::plan_deadlines;
 use ferroflow_model::partition_mapper::{KeyProblem, MapperKind, PartitionMapper, WaitPolicy};
 use ferroflow_model::runs::assets::AssetKey;
@@ -104,9 +104,14 @@ impl Page {
     }
 
     async fn load(tx: &mut Tx, cx: &Context, after: i64, now: Timestamp) -> Result<Self, Error> {
-        let ferroflow_db::Page { found: pending, next } = pending_partition::page(tx, after, PAGE).await?;
+        let ferroflow_db::Page { found: pending, next } =
+            asset_partition_dag_run::pending::page(tx, after, PAGE).await?;
         let ids: Vec<i64> = pending.iter().map(|partition| partition.id).collect();
-        let arrived = if ids.is_empty() { Vec::new() } else { pending_partition::arrived(tx, &ids).await? };
+        let arrived = if ids.is_empty() {
+            Vec::new()
+        } else {
+            asset_partition_dag_run::pending::arrived(tx, &ids).await?
+        };
         let dag_ids: BTreeSet<&str> = pending.iter().map(|partition| partition.dag_id.as_str()).collect();
         let dag_ids: Vec<&str> = dag_ids.into_iter().collect();
         let read = cx.definitions.newest_of(tx, &dag_ids, now).await?;
@@ -275,11 +280,11 @@ async fn delete(cx: &Context, page: &Page, outdated: &[i64], report: &mut Create
     }
     let deleted = cx.db.transact_in_parts(|tx| {
         async move {
-            let free = pending_partition::lock_free(tx, outdated).await?;
+            let free = asset_partition_dag_run::pending::lock_free(tx, outdated).await?;
             let (mut deleted, mut refused) = (Vec::new(), Vec::new());
             for ids in free.chunks(tx.rows_in_a_part(free.len())) {
                 tx.begin_part().await?;
-                let done = pending_partition::delete(tx, ids).await;
+                let done = asset_partition_dag_run::pending::delete(tx, ids).await;
                 match tx.end_part(done).await? {
                     Ok(()) => deleted.extend_from_slice(ids),
                     Err(error) => refused.extend(ids.iter().map(|id| (*id, NotCreated::not_taken(&error)))),

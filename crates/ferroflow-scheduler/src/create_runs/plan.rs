@@ -1,6 +1,6 @@
 //! What is to be written for one DAG.
 
-use ferroflow_db::dag::facts::DagFacts as DagRow;
+use ferroflow_db::dag::scheduling::DagFacts as DagRow;
 use ferroflow_execution::create_run::{CreatedRun, NewRun, PlannedDeadlines, PlannedRun};
 use ferroflow_execution::{RunMaking, check_params};
 use ferroflow_model::dag::Dag;

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use ferroflow_config::Settings;
-use ferroflow_db::Tx;
-use ferroflow_db::dag::facts;
+use ferroflow_db::{Tx, dag};
 use ferroflow_execution::RunMaking;
 use ferroflow_execution::create_run::{PlannedDeadlines, create_many};
 use ferroflow_model::runs::create::{self, Verdict};
@@ -23,7 +22,7 @@ pub(crate) async fn make_next_run(
     dag_id: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let Some(row) = facts::lock_free(tx, &[dag_id]).await?.dags.pop() else { return Ok(()) };
+    let Some(row) = dag::scheduling::lock_free(tx, &[dag_id]).await?.dags.pop() else { return Ok(()) };
     let definition = Arc::new(Definition::latest(tx, dag_id).await?);
     let dags = [Seen::new(row, &definition, now)];
     let around = Surroundings::load(tx, &dags).await?;
@@ -36,7 +35,7 @@ pub(crate) async fn make_next_run(
             let Ok(plan) = plan(driver, &making, &owner, run, now) else { continue };
             create_many(tx, vec![plan.run], now).await?;
             if let Ok(next) = next_after(definition.dag(), None, &info(run), now) {
-                facts::set_next_run(tx, &[dag_id], next.as_ref()).await?;
+                dag::scheduling::set_next_run(tx, &[dag_id], next.as_ref()).await?;
             }
         }
     }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ferroflow_db::task_instance::TaskInstance;
-use ferroflow_db::task_instance::reshape::Shape;
+use ferroflow_db::task_instance::mutation::Shape;
 use ferroflow_execution::create_run::NewRun;
 use ferroflow_model::timetable::{Restriction, RunInfo};
 use ferroflow_python::task_instances::Occasion;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ferroflow_db::dag_run_query::RunWithDag;
+use ferroflow_db::dag_run::lookup::RunWithDag;
 use ferroflow_db::task_instance::TaskInstance;
 use ferroflow_model::admission::{Admitted, DagLimits};
 use ferroflow_model::state::{RunState, TaskState};

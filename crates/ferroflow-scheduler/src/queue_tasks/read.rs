@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use ferroflow_db::task_instance::queueing::{self, Scheduled};
-use ferroflow_db::{Error as DbError, Tx, dag_run_query};
+use ferroflow_db::{Error as DbError, Tx, dag_run};
 use ferroflow_model::admission::{Candidate, DagLimits, InstanceKey};
 use ferroflow_model::state::RunType;
 use jiff::Timestamp;
@@ -74,7 +74,7 @@ async fn definitions(
         return Ok(definitions);
     }
     let ids: Vec<i64> = limited.iter().copied().collect();
-    for run in dag_run_query::with_dag(tx, &ids).await? {
+    for run in dag_run::lookup::with_dag(tx, &ids).await? {
         match cx.definitions.of_run(tx, &run.run, now).await {
             Ok(definition) => _ = definitions.insert(run.run.id, definition),
             Err(Error::Db(error)) if !matches!(error, DbError::Column(_)) => return Err(error),

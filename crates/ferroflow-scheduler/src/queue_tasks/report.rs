@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferroflow_db::dag_run_query::RunWithDag;
+use ferroflow_db::dag_run::lookup::RunWithDag;
 use ferroflow_db::task_instance::{TaskInstance, TaskInstanceKey};
 use ferroflow_model::admission::{ClosedPool, DagLimits, Decision, InstanceKey, Refusal, Refused, Stopped};
 use ferroflow_model::state::{RunState, TaskState};

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ferroflow_db::dag_run_query::{self, RunWithDag};
+use ferroflow_db::dag_run::lookup::RunWithDag;
 use ferroflow_db::task_instance::{self, TaskInstance, queueing};
-use ferroflow_db::{Error as DbError, Tx, pool, task_instance_step};
+use ferroflow_db::{Error as DbError, Tx, dag_run, pool};
 use ferroflow_model::admission::{Admitted, DEFAULT_PATIENCE, Decision, InUse, Tick, admit};
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::chain;
@@ -108,7 +108,7 @@ async fn rows(tx: &mut Tx, asked: &Asked<'_>, admitted: &[(Admitted, Stay)]) -> 
     runs.sort_unstable();
     runs.dedup();
     let instances = queueing::lock(tx, &ids).await?;
-    let runs = dag_run_query::with_dag(tx, &runs).await?;
+    let runs = dag_run::lookup::with_dag(tx, &runs).await?;
     Ok(Rows {
         instances: instances.into_iter().map(|row| (row.id, row)).collect(),
         runs: runs.into_iter().map(|run| (run.run.id, Arc::new(run))).collect(),
@@ -128,7 +128,7 @@ async fn write(tx: &mut Tx, asked: &Asked<'_>, granted: &mut Vec<Granted>) -> Re
         if names == Some(ExecutorNames::Random) {
             let name = uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string();
             tx.begin_part().await?;
-            let queued = task_instance_step::queue_named(tx, one.row.id, job_id, &name, now).await;
+            let queued = task_instance::scheduling::queue_named(tx, one.row.id, job_id, &name, now).await;
             match tx.end_part(queued).await? {
                 Ok(number) => changed += number,
                 Err(error) => _ = refused.insert(one.row.id, why_refused(tx, &error)),
@@ -142,7 +142,7 @@ async fn write(tx: &mut Tx, asked: &Asked<'_>, granted: &mut Vec<Granted>) -> Re
     }
     for ids in unnamed.chunks(tx.rows_in_a_part(unnamed.len())) {
         tx.begin_part().await?;
-        let queued = task_instance_step::queue(tx, ids, job_id, now).await;
+        let queued = task_instance::scheduling::queue(tx, ids, job_id, now).await;
         match tx.end_part(queued).await? {
             Ok(number) => changed += number,
             Err(error) => refused.extend(ids.iter().map(|id| (*id, why_refused(tx, &error)))),

@@ -1,9 +1,10 @@
 //! Writes are carried out, in one transaction.
 
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::task_instance::reshape::reshape;
-use ferroflow_db::task_instance_step::{self as step, TriggerWait};
-use ferroflow_db::{Error as DbError, Tx, task_instance, trigger};
+use ferroflow_db::task_instance::mutation::reshape;
+use ferroflow_db::task_instance::scheduling::TriggerWait;
+use ferroflow_db::task_instance::{self, scheduling as step};
+use ferroflow_db::{Error as DbError, Tx, trigger};
 use jiff::Timestamp;
 
 use super::writes::{Deferral, Write};

@@ -4,9 +4,9 @@
 //! transaction that ends the run.
 
 use ferroflow_db::callback::{self, Callback};
-use ferroflow_db::dag_run::DagRun;
-use ferroflow_db::task_instance::TaskInstance;
-use ferroflow_db::{Error as DbError, Json, Tx, dag_run_note, task_instance, task_instance_step};
+use ferroflow_db::dag_run::{self, DagRun};
+use ferroflow_db::task_instance::{self, TaskInstance};
+use ferroflow_db::{Error as DbError, Json, Tx};
 use ferroflow_model::readiness::{InstanceRef, RunVerdict};
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_model::{extended_json, id};
@@ -83,10 +83,10 @@ pub(super) async fn leave(
     }
     let last = match &ending.about {
         About::LastEnded(state) => {
-            task_instance_step::last_ended(tx, &run.dag_id, &run.run_id, *state).await?
+            task_instance::scheduling::last_ended(tx, &run.dag_id, &run.run_id, *state).await?
         }
         About::LastStarted(ids) => {
-            task_instance_step::last_started(tx, &run.dag_id, &run.run_id, ids).await?
+            task_instance::scheduling::last_started(tx, &run.dag_id, &run.run_id, ids).await?
         }
         About::One(id) => *id,
     };
@@ -94,7 +94,7 @@ pub(super) async fn leave(
         Some(id) => task_instance::find(tx, id).await?,
         None => None,
     };
-    let note = dag_run_note::find(tx, run.id).await?;
+    let note = dag_run::note::find(tx, run.id).await?;
     let request = request(run, definition, ending, last.as_ref(), note.as_deref(), now);
     let data = json!({"req_class": "DagCallbackRequest", "req_data": request.to_string()});
     let callback = Callback {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use ferroflow_db::dag_run::DagRun;
-use ferroflow_db::serialized_dag::{self, SerializedDag};
+use ferroflow_db::dag_version::serialized_dag::{self, SerializedDag};
 use ferroflow_db::{Json, Tx, dag};
 use ferroflow_model::asset::AssetCondition;
 use ferroflow_model::dag::{Dag, ExpandInput, TaskIndex};
@@ -110,7 +110,7 @@ impl Definition {
     ) -> Result<Vec<(String, Result<Self, Error>)>, Error> {
         let ids: Vec<Uuid> = versions.keys().copied().collect();
         let dag_ids: Vec<&str> = versions.values().copied().collect();
-        let mut rows = dag::listing::find_many(tx, &dag_ids).await?;
+        let mut rows = dag::list::find_many(tx, &dag_ids).await?;
         let mut read = Vec::with_capacity(ids.len());
         for (version, stored) in serialized_dag::find_many(tx, &ids).await? {
             let Some(dag_id) = versions.get(&version).map(|dag_id| (*dag_id).to_owned()) else { continue };

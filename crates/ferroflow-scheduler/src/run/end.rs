@@ -1,8 +1,8 @@
 //! What the end of a run means for its DAG and its deadlines, in the transaction that ends it.
 
 use ferroflow_db::audit_log::{self, AuditEntry};
-use ferroflow_db::dag_run::DagRun;
-use ferroflow_db::{Error as DbError, Tx, dag, dag_run_query, new_deadline};
+use ferroflow_db::dag_run::{self, DagRun};
+use ferroflow_db::{Error as DbError, Tx, dag, deadline};
 use ferroflow_model::outcome::failing::is_failing;
 use ferroflow_model::state::RunState;
 use jiff::Timestamp;
@@ -22,11 +22,11 @@ pub(super) async fn follow_up(
     let dag = definition.dag();
     let mut met = 0;
     if ending.state == RunState::Success && !dag.deadlines.is_empty() {
-        met = new_deadline::forget_met(tx, run.id, now).await?;
+        met = deadline::create::forget_met(tx, run.id, now).await?;
     }
     let limit = usize::try_from(dag.max_consecutive_failed_dag_runs).unwrap_or(0);
     if limit > 0 && ending.is_by_tasks_that_failed() {
-        let newest = dag_run_query::newest_states(tx, &run.dag_id, limit).await?;
+        let newest = dag_run::lookup::newest_states(tx, &run.dag_id, limit).await?;
         if is_failing(&newest, limit) {
             pause(tx, &run.dag_id, now).await?;
             tracing::warn!(dag_id = run.dag_id, "the DAG is paused: its last {limit} runs have failed");
@@ -36,7 +36,7 @@ pub(super) async fn follow_up(
 }
 
 async fn pause(tx: &mut Tx, dag_id: &str, now: Timestamp) -> Result<(), DbError> {
-    dag::pausing::set(tx, dag_id, true).await?;
+    dag::pause::set(tx, dag_id, true).await?;
     let entry = AuditEntry {
         dttm: Some(now),
         event: "paused".to_owned(),

@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use ferroflow_db::dag_run::{self, DagRun};
-use ferroflow_db::run_facts::{self, SkipDecision, Tasks};
-use ferroflow_db::task_instance_step::{self, InstanceRow};
-use ferroflow_db::{Db, ScopedFutureExt as _, Tx};
+use ferroflow_db::task_instance::dependencies::{self, SkipDecision, Tasks};
+use ferroflow_db::task_instance::scheduling::InstanceRow;
+use ferroflow_db::{Db, ScopedFutureExt as _, Tx, task_instance};
 use ferroflow_model::dag::{Dag, Flag, TaskIndex};
 use ferroflow_model::readiness::{Facts, Instance, InstanceRef, Past, PastTask, Pushed, Run, Skips};
 use ferroflow_model::retry::{FailedTry, next_try};
@@ -78,8 +78,8 @@ impl ActiveRun {
         now: Timestamp,
     ) -> Result<Self, Error> {
         let (dag_id, run_id) = (row.dag_id.as_str(), row.run_id.as_str());
-        let instances = task_instance_step::of_run(tx, dag_id, run_id).await?;
-        let reschedules = run_facts::reschedules(tx, dag_id, run_id, Tasks::All).await?;
+        let instances = task_instance::scheduling::of_run(tx, dag_id, run_id).await?;
+        let reschedules = dependencies::reschedules(tx, dag_id, run_id, Tasks::All).await?;
         Self::assemble(tx, driver, row, definition, (&instances, &reschedules), now).await
     }
 
@@ -191,7 +191,7 @@ pub(super) async fn read_lengths(
         return Ok(Vec::new());
     }
     let names: Vec<&str> = asked.iter().map(|task| &*dag[*task].task_id).collect();
-    let found = run_facts::pushed_lengths(tx, &run.dag_id, &run.run_id, Tasks::These(&names)).await?;
+    let found = dependencies::pushed_lengths(tx, &run.dag_id, &run.run_id, Tasks::These(&names)).await?;
     let found: HashMap<String, i64> = found.into_iter().collect();
     let length =
         |task: TaskIndex| found.get(&*dag[task].task_id).and_then(|length| u64::try_from(*length).ok());
@@ -211,7 +211,7 @@ pub(super) async fn read_results(
     }
     let dag = definition.dag();
     let names: Vec<&str> = done.iter().map(|task| &*dag[*task].task_id).collect();
-    let found = run_facts::pushed_results(tx, &run.dag_id, &run.run_id, &names).await?;
+    let found = dependencies::pushed_results(tx, &run.dag_id, &run.run_id, &names).await?;
     let found: HashMap<String, i64> = found.into_iter().collect();
     let results = |task: TaskIndex| found.get(&*dag[task].task_id).map_or(0, |number| *number);
     Ok(done.iter().map(|task| (*task, u64::try_from(results(*task)).unwrap_or(0))).collect())
@@ -248,7 +248,7 @@ pub(super) async fn read_skips(
     let mut decided: HashMap<InstanceRef, Option<Skips>> = HashMap::new();
     // One that pushed something before it was tried again may have pushed nothing now.
     decided.extend(only.unwrap_or_default().iter().filter(|one| can_skip(&one.task)).map(|one| (*one, None)));
-    for decision in run_facts::skips(tx, &run.dag_id, &run.run_id, &names).await? {
+    for decision in dependencies::skips(tx, &run.dag_id, &run.run_id, &names).await? {
         let Some(task) = dag.find(&decision.task_id) else { continue };
         let instance = InstanceRef { task, map_index: decision.map_index };
         if only.is_none_or(|only| only.contains(&instance)) {
@@ -298,21 +298,21 @@ pub(super) async fn past(tx: &mut Tx, dag: &Dag, run: &DagRun) -> Result<(Option
         return Ok((None, Earlier::default()));
     };
     if let Some(backfill) = run.backfill_id
-        && run_facts::is_first_of_backfill(tx, backfill, run.id).await?
+        && dependencies::is_first_of_backfill(tx, backfill, run.id).await?
     {
         return Ok((None, Earlier { id: None, is_exempt: true }));
     }
-    let Some(earlier) = run_facts::earlier_run(tx, &run.dag_id, date, !dag.catchup).await? else {
+    let Some(earlier) = dependencies::earlier_run(tx, &run.dag_id, date, !dag.catchup).await? else {
         return Ok((None, Earlier::default()));
     };
-    let counts = run_facts::past(tx, &run.dag_id, &earlier.run_id).await?;
+    let counts = dependencies::past(tx, &run.dag_id, &earlier.run_id).await?;
     // Who is in that run was there before. All others are looked for in all of the history, and are few.
     let is_there = |name: &str| counts.get(name).is_some_and(|counts| counts.instances > 0);
     let absent: Vec<&str> = asking.iter().map(|(_, name)| *name).filter(|name| !is_there(name)).collect();
     let before = if absent.is_empty() {
         Vec::new()
     } else {
-        run_facts::were_there_before(tx, &run.dag_id, date, &absent).await?
+        dependencies::were_there_before(tx, &run.dag_id, date, &absent).await?
     };
     let mut tasks = vec![PastTask::default(); dag.tasks().len()];
     for (index, task) in dag.indexed_tasks() {

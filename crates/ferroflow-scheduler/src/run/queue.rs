@@ -1,7 +1,7 @@
 //! Scheduled instances are queued for an executor.
 
-use ferroflow_db::task_instance_step as rows;
-use ferroflow_db::{Db, Error as DbError, ScopedFutureExt as _, Tx, task_instance};
+use ferroflow_db::task_instance::{self, scheduling as rows};
+use ferroflow_db::{Db, Error as DbError, ScopedFutureExt as _, Tx};
 use ferroflow_model::readiness::InstanceRef;
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ferroflow_db::run_facts::{self, Tasks};
-use ferroflow_db::task_instance_step::{self, InstanceRow};
-use ferroflow_db::{Db, ScopedFutureExt as _, Tx};
+use ferroflow_db::task_instance::dependencies::{self, Tasks};
+use ferroflow_db::task_instance::scheduling::InstanceRow;
+use ferroflow_db::{Db, ScopedFutureExt as _, Tx, task_instance};
 use ferroflow_model::dag::{Flag, TaskIndex};
 use ferroflow_model::readiness::{InstanceRef, Past, Pushed, Skips};
 use ferroflow_model::state::TaskState;
@@ -126,10 +126,10 @@ impl ActiveRun {
         let names: Vec<&str> = tasks.iter().map(|task| &*dag[*task].task_id).collect();
         let indexes: BTreeSet<i32> = instances.iter().map(|instance| instance.map_index).collect();
         let indexes: Vec<i32> = indexes.into_iter().collect();
-        let rows = task_instance_step::some_of_run(tx, dag_id, run_id, &names, &indexes).await?;
+        let rows = task_instance::scheduling::some_of_run(tx, dag_id, run_id, &names, &indexes).await?;
         let may_wait = |row: &InstanceRow| matches!(row.state, None | Some(TaskState::UpForReschedule));
         let reschedules = if rows.iter().any(may_wait) {
-            run_facts::reschedules(tx, dag_id, run_id, Tasks::These(&names)).await?
+            dependencies::reschedules(tx, dag_id, run_id, Tasks::These(&names)).await?
         } else {
             HashMap::new()
         };

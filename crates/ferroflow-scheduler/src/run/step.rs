@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferroflow_db::attending::{self, LockedRun};
-use ferroflow_db::{Db, Error as DbError, ScopedFutureExt as _, Tx, dag, dag_run, task_instance_step};
+use ferroflow_db::dag_run::ownership::{self, LockedRun};
+use ferroflow_db::{Db, Error as DbError, ScopedFutureExt as _, Tx, dag, dag_run, task_instance};
 use ferroflow_model::dag::TaskIndex;
 use ferroflow_model::readiness::{Action, InstanceRef, RunVerdict, WhenReady};
 use ferroflow_model::state::{RunState, RunType, is_unfinished};
@@ -214,7 +214,7 @@ impl ActiveRun {
         callback::leave(tx, &self.row, &self.definition, ending, now).await?;
         let met = end::follow_up(tx, &self.row, &self.definition, ending, now).await?;
         if driver.pace == Pace::Scheduled && self.row.run_type != RunType::Backfill {
-            dag::facts::recount_active(tx, &self.row.dag_id).await?;
+            dag::scheduling::recount_active(tx, &self.row.dag_id).await?;
         }
         Ok(Ok(met))
     }
@@ -222,7 +222,7 @@ impl ActiveRun {
     /// Whether all instances are as they are known. Somebody may have cleared one of which nobody has told yet: a run that
     /// ended all the same would leave it behind for good.
     async fn is_as_known(&self, tx: &mut Tx) -> Result<bool, DbError> {
-        let rows = task_instance_step::of_run(tx, &self.row.dag_id, &self.row.run_id).await?;
+        let rows = task_instance::scheduling::of_run(tx, &self.row.dag_id, &self.row.run_id).await?;
         Ok(rows.iter().all(|row| match self.compare(row) {
             Compared::Same => true,
             Compared::Differs(_) => false,
@@ -233,7 +233,7 @@ impl ActiveRun {
 
     /// Locks the row of the run, or tells that somebody else has it, or has looked at it since it was read.
     async fn lock(&self, tx: &mut Tx) -> Result<Option<Stale>, DbError> {
-        let Some(locked) = attending::lock(tx, self.row.id).await? else { return Ok(Some(Stale::Locked)) };
+        let Some(locked) = ownership::lock(tx, self.row.id).await? else { return Ok(Some(Stale::Locked)) };
         Ok((!self.is_unseen_since(&locked)).then_some(Stale::Changed))
     }
 

@@ -5,11 +5,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ferroflow_db::task_instance::reshape::{Shape, reshape};
-use ferroflow_db::task_instance::{self, TaskInstance};
-use ferroflow_db::{
-    Db, Error as DbError, ScopedFutureExt as _, Tx, attending, dag_change, task_instance_step,
-};
+use ferroflow_db::dag_run::ownership;
+use ferroflow_db::task_instance::mutation::{Shape, reshape};
+use ferroflow_db::task_instance::{self, TaskInstance, version_change};
+use ferroflow_db::{Db, Error as DbError, ScopedFutureExt as _, Tx};
 use ferroflow_model::dag::TaskIndex;
 use ferroflow_model::readiness::{Reconciliation, reconcile};
 use ferroflow_model::state::TaskState;
@@ -110,19 +109,19 @@ impl ActiveRun {
         let Structure { changes, created, reshaped } = structure;
         let (dag_id, run_id) = (self.row.dag_id.as_str(), self.row.run_id.as_str());
         let version = self.definition.version.id;
-        if attending::lock(tx, self.row.id).await?.is_none() {
+        if ownership::lock(tx, self.row.id).await?.is_none() {
             return Ok(Change::Locked);
         }
-        if dag_change::was_tried(tx, dag_id, run_id, version).await? {
+        if version_change::was_tried(tx, dag_id, run_id, version).await? {
             return Ok(Change::MadeByOther);
         }
-        dag_change::set_version(tx, dag_id, run_id, version, now).await?;
+        version_change::set_version(tx, dag_id, run_id, version, now).await?;
         let back: Vec<Uuid> = self.ids_going_to(changes, None).map(|(id, _)| id).collect();
         if !back.is_empty() {
-            dag_change::restore(tx, &back, now).await?;
+            version_change::restore(tx, &back, now).await?;
         }
         for (id, from) in self.ids_going_to(changes, Some(TaskState::Removed)) {
-            task_instance_step::overwrite(tx, &[id], (from, TaskState::Removed), now).await?;
+            task_instance::scheduling::overwrite(tx, &[id], (from, TaskState::Removed), now).await?;
         }
         for (id, shape) in reshaped {
             reshape(tx, *id, shape, now).await?;

@@ -6,11 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ferroflow_db::dag_run::DagRun;
-use ferroflow_db::{
-    Error as DbError, ScopedFutureExt as _, Tx, attending, dag_run, dag_run_query, run_facts,
-    task_instance_step,
-};
+use ferroflow_db::dag_run::{self, DagRun, ownership};
+use ferroflow_db::task_instance::{self, dependencies};
+use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
 use ferroflow_model::dag::{Flag, Task, TaskIndex};
 use ferroflow_model::state::{RunState, TaskState};
 use jiff::Timestamp;
@@ -40,13 +38,13 @@ impl ActiveRun {
         ids: &[i64],
         now: Timestamp,
     ) -> Result<Vec<Self>, Error> {
-        let rows = dag_run_query::with_dag(tx, ids).await?.into_iter().map(|found| found.run);
+        let rows = dag_run::lookup::with_dag(tx, ids).await?.into_iter().map(|found| found.run);
         let rows: Vec<DagRun> = rows.filter(|row| row.state == RunState::Running).collect();
         let definitions = cx.definitions.of_runs(tx, &rows, now).await?;
         let rows = plain_and_small(rows, definitions);
         let ids: Vec<i64> = rows.iter().map(|(row, _)| row.id).collect();
-        let mut instances = task_instance_step::of_runs(tx, &ids).await?;
-        let reschedules = run_facts::reschedules_of(tx, &ids).await?;
+        let mut instances = task_instance::scheduling::of_runs(tx, &ids).await?;
+        let reschedules = dependencies::reschedules_of(tx, &ids).await?;
         let mut loaded = Vec::with_capacity(rows.len());
         for (row, definition) in rows {
             if let Some(instances) = instances.remove(&row.id) {
@@ -146,7 +144,7 @@ async fn lock<'d>(
     decided: &[(&'d ActiveRun, &'d Decided)],
 ) -> Result<Vec<(&'d ActiveRun, &'d Decided)>, DbError> {
     let ids: Vec<i64> = decided.iter().map(|(run, _)| run.row.id).collect();
-    let locked = attending::lock_many(tx, &ids).await?;
+    let locked = ownership::lock_many(tx, &ids).await?;
     let locked: HashMap<i64, _> = locked.into_iter().map(|run| (run.id, run)).collect();
     let is_free = |run: &ActiveRun| locked.get(&run.row.id).is_some_and(|locked| run.is_unseen_since(locked));
     let free: Vec<_> = decided
@@ -155,7 +153,7 @@ async fn lock<'d>(
         .map(|(run, decided)| (*run, *decided, decided.states_left()))
         .collect();
     let instances: Vec<Uuid> = free.iter().flat_map(|(.., left)| left.keys().copied()).collect();
-    let states = task_instance_step::lock_states(tx, &instances).await?;
+    let states = task_instance::scheduling::lock_states(tx, &instances).await?;
     let is_there = |(id, from): (&Uuid, &Option<TaskState>)| states.get(id) == Some(from);
     let free = free.into_iter().filter(|(.., left)| left.iter().all(is_there));
     Ok(free.map(|(run, decided, _)| (run, decided)).collect())

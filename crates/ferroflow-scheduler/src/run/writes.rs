@@ -1,7 +1,7 @@
 //! What a decision means for rows: actions that do the same become one write.
 
 use ferroflow_db::Json;
-use ferroflow_db::task_instance::reshape::Shape;
+use ferroflow_db::task_instance::mutation::Shape;
 use ferroflow_db::task_instance::{TaskInstance, TaskInstanceKey};
 use ferroflow_model::dag::StartTrigger;
 use ferroflow_model::id::NOT_MAPPED;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ferroflow_db::Error as DbError;
-use ferroflow_db::dag_run_start::StartableRun;
+use ferroflow_db::dag_run::start::StartableRun;
 use ferroflow_model::runs::start::NotStarted;
 use ferroflow_model::state::RunType;
 use jiff::SignedDuration;

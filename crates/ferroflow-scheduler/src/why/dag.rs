@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use ferroflow_db::asset::{self, registration, triggered_runs};
 use ferroflow_db::dag::Dag as DagRow;
-use ferroflow_db::{Error as DbError, Tx, asset, asset_registration, asset_trigger, import_error};
+use ferroflow_db::{Error as DbError, Tx, import_error};
 use ferroflow_model::asset::AssetCondition;
 use ferroflow_model::dag::WeightRule;
 use ferroflow_model::runs::assets::{AssetKey, missing};
@@ -105,13 +106,13 @@ async fn import_failure(tx: &mut Tx, row: &DagRow) -> Result<Option<ImportFailur
 }
 
 async fn of_assets(tx: &mut Tx, row: &DagRow, condition: &AssetCondition) -> Result<Schedule, DbError> {
-    let mut queued = asset_trigger::queued(tx).await?;
+    let mut queued = triggered_runs::queued(tx).await?;
     queued.retain(|asset| asset.dag_id == row.dag_id);
     let assets = Assets::load(tx, std::iter::once(condition)).await?;
     find_unreadable(tx, condition).await?;
     let there: BTreeSet<AssetKey<'_>> =
         queued.iter().map(|asset| AssetKey { name: &asset.name, uri: &asset.uri }).collect();
-    let arrived = |asset: &asset_trigger::QueuedAsset| Holder {
+    let arrived = |asset: &triggered_runs::QueuedAsset| Holder {
         what: AssetKey { name: &asset.name, uri: &asset.uri }.to_string(),
         state: "changed".to_owned(),
         since: Some(asset.created_at),
@@ -132,7 +133,7 @@ async fn of_assets(tx: &mut Tx, row: &DagRow, condition: &AssetCondition) -> Res
 async fn find_unreadable(tx: &mut Tx, condition: &AssetCondition) -> Result<(), DbError> {
     for one in condition.assets() {
         if let Some((id, found)) = asset::active_by_name(tx, &one.name).await? {
-            asset_registration::listeners(tx, id, (&found.name, &found.uri), &[]).await?;
+            registration::listeners(tx, id, (&found.name, &found.uri), &[]).await?;
         }
     }
     Ok(())

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ferroflow_config::Settings;
 use ferroflow_db::dag_run::DagRun;
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::task_instance::{self, TaskInstance};
-use ferroflow_db::{Error as DbError, Tx, hitl_detail, situation, trigger};
+use ferroflow_db::task_instance::{self, TaskInstance, blockers};
+use ferroflow_db::{Error as DbError, Tx, hitl_detail, trigger};
 use ferroflow_model::admission::{Candidate, DagLimits, InstanceKey};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TaskState};
@@ -167,7 +167,7 @@ fn candidate(dag: &Dag, run: &DagRun, instance: &TaskInstance) -> Option<Candida
 async fn find_unreadable(tx: &mut Tx, instance: &TaskInstance) -> Result<(), DbError> {
     match instance.state {
         Some(TaskState::Queued | TaskState::Running) => {
-            let facts = task_instance::life::facts(tx, instance.id).await;
+            let facts = task_instance::execution::facts(tx, instance.id).await;
             tx.unreadable().or_note(facts)?;
         }
         Some(TaskState::AwaitingInput) => {
@@ -185,7 +185,7 @@ async fn place(tx: &mut Tx, view: &View<'_>, instance: &TaskInstance) -> Result<
         None => None,
     };
     let triggerer = match instance.trigger_id {
-        Some(id) => match situation::triggerer(tx, id).await? {
+        Some(id) => match blockers::triggerer(tx, id).await? {
             Some(job) => view.around.triggerer(tx, job, view.now).await?,
             None => None,
         },

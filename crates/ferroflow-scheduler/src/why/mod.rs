@@ -9,10 +9,10 @@ mod obstacle;
 mod surroundings;
 
 use ferroflow_config::{Settings, nearest};
-use ferroflow_db::dag_run::DagRun;
-use ferroflow_db::situation::{self, UnfinishedRun};
-use ferroflow_db::{BadRow, Db, dag::Dag as DagRow};
-use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, backfill, dag_run, dag_run_query};
+use ferroflow_db::dag::Dag as DagRow;
+use ferroflow_db::dag_run::{self, DagRun};
+use ferroflow_db::task_instance::blockers::{self, UnfinishedRun};
+use ferroflow_db::{BadRow, Db, Error as DbError, ScopedFutureExt as _, Tx, backfill};
 use ferroflow_model::runs::start::BackfillFacts;
 use ferroflow_model::state::RunState;
 use ferroflow_model::why::{
@@ -141,7 +141,7 @@ async fn answer(
     let row = ferroflow_db::dag::find(tx, dag_id).await.map_err(Error::from)?;
     let row = row.ok_or_else(|| NoAnswer::NoDag(dag_id.to_owned()))?;
     let around = Surroundings::load(tx, settings, now).await.map_err(Error::from)?;
-    let unfinished = situation::unfinished_runs(tx, dag_id).await.map_err(Error::from)?;
+    let unfinished = blockers::unfinished_runs(tx, dag_id).await.map_err(Error::from)?;
     let active: Vec<UnfinishedSituation> = unfinished.iter().map(unfinished_situation).collect();
     let backfills = backfills(tx, &unfinished).await.map_err(Error::from)?;
     let of_dag = dag::situation(tx, &row, &active, &around).await?;
@@ -174,7 +174,7 @@ async fn answer(
         });
     };
     let Some(run) = dag_run::find(tx, dag_id, run_id).await.map_err(Error::from)? else {
-        let names = situation::newest_runs(tx, dag_id, NEAR_RUNS).await.map_err(Error::from)?;
+        let names = blockers::newest_runs(tx, dag_id, NEAR_RUNS).await.map_err(Error::from)?;
         let near = near(run_id, names.iter().map(String::as_str));
         return Err(NoAnswer::NoRun { dag_id: dag_id.to_owned(), run_id: run_id.to_owned(), near });
     };
@@ -217,7 +217,7 @@ impl View<'_> {
             run_id: &run.run_id,
             state: run.state,
             run_after: run.run_after,
-            is_due: dag_run_query::is_due(tx, &run.dag_id, &run.run_id, self.now).await?,
+            is_due: dag_run::lookup::is_due(tx, &run.dag_id, &run.run_id, self.now).await?,
             started_at: run.start_date,
             ended_at: run.end_date,
             examined_at: run.last_scheduling_decision,

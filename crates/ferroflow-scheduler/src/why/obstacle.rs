@@ -2,10 +2,8 @@
 //! undone at once.
 
 use ferroflow_config::Settings;
-use ferroflow_db::task_instance::queueing;
-use ferroflow_db::{
-    Db, Error as DbError, ScopedFutureExt as _, dag_run_query, dag_run_start, task_instance_step,
-};
+use ferroflow_db::task_instance::{self, queueing};
+use ferroflow_db::{Db, Error as DbError, ScopedFutureExt as _, dag_run};
 use ferroflow_model::state::TaskState;
 use ferroflow_model::why::{Kind, Reason};
 use jiff::Timestamp;
@@ -43,11 +41,11 @@ pub(super) async fn of_queued(db: &Db, (dag_id, run_id): (&str, &str), now: Time
     let db = db.with_lock_patience(LOCK_PATIENCE);
     let started = db.rehearse(|tx| {
         async move {
-            let Some(id) = dag_run_query::id(tx, dag_id, run_id).await? else { return Ok(None) };
-            if dag_run_start::lock_queued(tx, &[id]).await?.is_empty() {
+            let Some(id) = dag_run::lookup::id(tx, dag_id, run_id).await? else { return Ok(None) };
+            if dag_run::start::lock_queued(tx, &[id]).await?.is_empty() {
                 return Ok(Some(Stale::Locked));
             }
-            dag_run_start::start(tx, &[id], now).await?;
+            dag_run::start::start(tx, &[id], now).await?;
             Ok(None)
         }
         .scope_boxed()
@@ -90,7 +88,7 @@ async fn queued(db: &Db, ids: &[Uuid], now: Timestamp) -> Result<Option<Stale>, 
         async move {
             let free = queueing::lock(tx, ids).await?;
             let free: Vec<Uuid> = free.into_iter().map(|row| row.id).collect();
-            task_instance_step::queue(tx, &free, None, now).await.map(|_| None)
+            task_instance::scheduling::queue(tx, &free, None, now).await.map(|_| None)
         }
         .scope_boxed()
     });

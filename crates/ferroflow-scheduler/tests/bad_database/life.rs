@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ferroflow_db::task_instance::life::Continuation;
+use ferroflow_db::task_instance::execution::Continuation;
 use ferroflow_db::task_instance::overdue;
 use ferroflow_db::testing::texts;
 use ferroflow_db::{Json, ScopedFutureExt as _};

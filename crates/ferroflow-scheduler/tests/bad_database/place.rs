@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use ferroflow_config::{Configuration, Environment, Settings};
+use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::testing::change;
-use ferroflow_db::{Db, Json, ScopedFutureExt as _, asset, asset_active, asset_reference, dag, dag_bundle};
+use ferroflow_db::{Db, Json, ScopedFutureExt as _, asset, dag, dag_bundle};
 use ferroflow_execution::{MaskRules, Masker, Rules, Service};
 use ferroflow_model::asset::Asset;
 use ferroflow_model::dag::Dag;
@@ -238,10 +238,10 @@ async fn store_asset(db: &Db) {
             // What no task or schedule refers to is taken out of use sooner or later.
             let reference =
                 Reference::Outlet { dag_id: DAG.to_owned(), task_id: "push".to_owned(), asset_id };
-            asset_reference::insert(tx, &reference, &Access::ANYBODY, START).await?;
+            asset::reference::insert(tx, &reference, &Access::ANYBODY, START).await?;
             let waits = Reference::Schedule { dag_id: CONSUMER.to_owned(), asset_id };
-            asset_reference::insert(tx, &waits, &Access::ANYBODY, START).await?;
-            asset_active::insert_unless_claimed(tx, (ASSET, ASSET)).await.map(drop)
+            asset::reference::insert(tx, &waits, &Access::ANYBODY, START).await?;
+            asset::active::insert_unless_claimed(tx, (ASSET, ASSET)).await.map(drop)
         }
         .scope_boxed()
     });

@@ -1,6 +1,6 @@
 //! Callbacks whose executor is gone go to another one; nobody takes them from one that lives.
 
-use ferroflow_db::due_callback::HolderProcess;
+use ferroflow_db::callback::due::HolderProcess;
 use ferroflow_model::state::CallbackState::{Failed, Queued, Running, Success};
 use ferroflow_scheduler::chores;
 use ferroflow_testkit::Server;

@@ -1,7 +1,7 @@
 //! A row that the database refuses is left, and told of; those beside it and behind it are dealt with.
 
-use ferroflow_db::backfill_creation::{self, NewBackfill};
-use ferroflow_db::{Json, ScopedFutureExt as _};
+use ferroflow_db::backfill::create::NewBackfill;
+use ferroflow_db::{Json, ScopedFutureExt as _, backfill};
 use ferroflow_model::backfill::Reprocess;
 use ferroflow_model::state::{CallbackState, TaskState};
 use ferroflow_scheduler::chores;
@@ -278,8 +278,8 @@ async fn backfills(server: Server) {
                 triggering_user_name: None,
                 is_paused: false,
             };
-            let first = backfill_creation::insert(tx, &new, NOW).await?;
-            Ok([first, backfill_creation::insert(tx, &new, NOW).await?])
+            let first = backfill::create::insert(tx, &new, NOW).await?;
+            Ok([first, backfill::create::insert(tx, &new, NOW).await?])
         }
         .scope_boxed()
     });

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_db::{Db, ScopedFutureExt as _, task_instance, task_instance_step};
+use ferroflow_db::task_instance::{self, TaskInstanceKey};
+use ferroflow_db::{Db, ScopedFutureExt as _};
 use ferroflow_executor::{Event, Executor, Happening, Workload};
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::clock;
@@ -72,10 +72,13 @@ impl<'a> Fake<'a> {
 
     async fn set(&self, id: Uuid, from: TaskState, to: TaskState) {
         let now = clock::now();
-        let set = self.db.transact(|tx| {
-            async move { task_instance_step::settle(tx, &[id], (Some(from), to), (now, now), now).await }
+        let set =
+            self.db.transact(|tx| {
+                async move {
+                    task_instance::scheduling::settle(tx, &[id], (Some(from), to), (now, now), now).await
+                }
                 .scope_boxed()
-        });
+            });
         assert_eq!(set.await.unwrap(), 1, "{from} to {to}");
     }
 

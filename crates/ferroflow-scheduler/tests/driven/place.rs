@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use ferroflow_config::Environment;
+use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::serialized_dag::{self, NewSerializedDag};
-use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag_run, task_instance_step};
+use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag_run, task_instance};
 use ferroflow_execution::{MaskRules, Masker, Rules, Service};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TaskState, TriggeredBy};
@@ -160,7 +160,7 @@ impl Place {
     pub(crate) async fn states(&self, run_id: &str) -> BTreeMap<String, String> {
         let rows = self
             .db
-            .read(|tx| async move { task_instance_step::of_run(tx, DAG, run_id).await }.scope_boxed())
+            .read(|tx| async move { task_instance::scheduling::of_run(tx, DAG, run_id).await }.scope_boxed())
             .await
             .unwrap();
         rows.iter().map(|row| (name(&row.task_id, row.map_index), word(row.state, row.try_number))).collect()

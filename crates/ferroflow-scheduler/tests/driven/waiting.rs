@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ferroflow_db::task_instance_step::{self, InstanceRow};
+use ferroflow_db::task_instance::scheduling::InstanceRow;
 use ferroflow_db::{Db, ScopedFutureExt as _, task_instance};
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_scheduler::drive::End;
@@ -59,7 +59,7 @@ async fn a_deferred_task_goes_on_when_somebody_brings_it_back(server: Server) {
             }
             let fired = db.transact(|tx| {
                 async move {
-                    let rows = task_instance_step::of_run(tx, DAG, "run").await?;
+                    let rows = task_instance::scheduling::of_run(tx, DAG, "run").await?;
                     let Some(row) = rows.iter().find(|row| row.state == Some(TaskState::Deferred)) else {
                         return Ok(false);
                     };
@@ -128,8 +128,8 @@ async fn cancel_when(
     are_so: impl Fn(&[InstanceRow]) -> bool,
 ) {
     loop {
-        let rows =
-            db.read(|tx| async move { task_instance_step::of_run(tx, DAG, run_id).await }.scope_boxed());
+        let rows = db
+            .read(|tx| async move { task_instance::scheduling::of_run(tx, DAG, run_id).await }.scope_boxed());
         if are_so(&rows.await.unwrap()) {
             return stop.cancel();
         }

@@ -1,6 +1,6 @@
 //! What is written beside states.
 
-use ferroflow_db::{ScopedFutureExt as _, callback, dag_run_note, task_instance};
+use ferroflow_db::{ScopedFutureExt as _, callback, dag_run, task_instance};
 use ferroflow_model::extended_json;
 use ferroflow_model::readiness::WhenReady;
 use ferroflow_model::state::{RunState, TaskState};
@@ -42,7 +42,7 @@ async fn a_note_is_kept(server: Server) {
     let mut run = new_run("run");
     run.note = Some("é — look at this".to_owned());
     let id = place.make(&run).await.unwrap();
-    let note = place.db.read(|tx| async move { dag_run_note::find(tx, id).await }.scope_boxed());
+    let note = place.db.read(|tx| async move { dag_run::note::find(tx, id).await }.scope_boxed());
     assert_eq!(note.await.unwrap(), run.note);
 }
 

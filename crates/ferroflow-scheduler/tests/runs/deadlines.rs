@@ -1,8 +1,9 @@
 //! Deadlines that come with a run; those of Airflow's own kinds are compared with its rows elsewhere.
 
-use ferroflow_db::deadline_alert::{self, new_id};
+use ferroflow_db::dag_version::serialized_dag;
+use ferroflow_db::deadline::alert::new_id;
 use ferroflow_db::variable::{self, Variable};
-use ferroflow_db::{Json, ScopedFutureExt as _, dag_run_query, new_deadline, serialized_dag, testing};
+use ferroflow_db::{Json, ScopedFutureExt as _, dag_run, deadline, testing};
 use ferroflow_model::stored_dag::DeadlineDefinition;
 use ferroflow_scheduler::create_runs::{Created, create_runs};
 use ferroflow_testkit::Server;
@@ -40,7 +41,7 @@ async fn first_run(server: Server, intervals: Vec<Value>) -> (Place, Created) {
                     interval: Json::from(interval.clone()),
                     callback: Json::from(callback),
                 };
-                deadline_alert::insert(tx, *id, document.id, &alert, at("2024-01-01")).await?;
+                deadline::alert::insert(tx, *id, document.id, &alert, at("2024-01-01")).await?;
             }
             let patience = Variable {
                 key: "patience".to_owned(),
@@ -86,8 +87,8 @@ async fn deadlines_that_were_met_are_forgotten(server: Server) {
     let run_id = &run.run_id;
     let forgotten = place.db.transact(|tx| {
         async move {
-            let id = dag_run_query::id(tx, "a", run_id).await?.unwrap();
-            new_deadline::forget_met(tx, id, at("2024-01-01T00:30")).await
+            let id = dag_run::lookup::id(tx, "a", run_id).await?.unwrap();
+            deadline::create::forget_met(tx, id, at("2024-01-01T00:30")).await
         }
         .scope_boxed()
     });

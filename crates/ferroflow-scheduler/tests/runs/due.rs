@@ -1,7 +1,6 @@
 //! Who gets a run, and what is written.
 
-use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::dag::facts;
+use ferroflow_db::{ScopedFutureExt as _, dag};
 use ferroflow_model::state::RunState;
 use ferroflow_scheduler::create_runs::{create_runs, next_due};
 use ferroflow_testkit::Server;
@@ -104,7 +103,7 @@ async fn ended_runs_are_counted_out(server: Server) {
                     at("2024-01-09"),
                 )
                 .await?;
-                facts::recount_active(tx, "a").await
+                dag::scheduling::recount_active(tx, "a").await
             }
             .scope_boxed()
         })

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use ferroflow_db::task_instance::queueing;
-use ferroflow_db::task_instance_step::InstanceRow;
-use ferroflow_db::{ScopedFutureExt as _, attending, dag, dag_run_start, task_instance, task_instance_step};
+use ferroflow_db::dag_run::{self, ownership};
+use ferroflow_db::task_instance::scheduling::InstanceRow;
+use ferroflow_db::task_instance::{self, queueing};
+use ferroflow_db::{ScopedFutureExt as _, dag};
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_model::why::Kind;
 use ferroflow_scheduler::attended::Obstacle;
@@ -81,8 +82,9 @@ async fn a_task_instance_that_another_transaction_has_locked(server: Server) {
     let place = Place::new(server, &[plan("aa"), plan("zz")]).await;
     let runs = [a_run("aa", "locked", at("2024-01-01")), a_run("zz", "free", at("2024-01-01"))];
     place.running(&runs, &["a", "b"], None).await;
-    let rows =
-        place.db.read(|tx| async { task_instance_step::of_run(tx, "aa", "locked").await }.scope_boxed());
+    let rows = place
+        .db
+        .read(|tx| async { task_instance::scheduling::of_run(tx, "aa", "locked").await }.scope_boxed());
     let held =
         Held::new(&place, Row::Instances(rows.await.unwrap().iter().map(|row| row.id).collect())).await;
     let mut whole = Whole::new(&place, at("2024-06-01")).await;
@@ -218,8 +220,9 @@ async fn who_ends_leaves_to_others_what_cannot_be_read() {
 
 /// The instance of task `a`.
 pub(crate) async fn first_of(place: &Place, dag_id: &str, run_id: &str) -> InstanceRow {
-    let rows =
-        place.db.read(|tx| async move { task_instance_step::of_run(tx, dag_id, run_id).await }.scope_boxed());
+    let rows = place
+        .db
+        .read(|tx| async move { task_instance::scheduling::of_run(tx, dag_id, run_id).await }.scope_boxed());
     rows.await.unwrap().into_iter().find(|row| row.task_id == "a").unwrap()
 }
 
@@ -246,7 +249,7 @@ impl Held {
             let held = other.transact(|tx| {
                 async move {
                     match row {
-                        Row::Run(id) => assert!(attending::lock(tx, *id).await?.is_some()),
+                        Row::Run(id) => assert!(ownership::lock(tx, *id).await?.is_some()),
                         Row::Instances(ids) => assert_eq!(queueing::lock(tx, ids).await?.len(), ids.len()),
                         Row::Dag => dag::lock(tx, &["aa".to_owned()]).await.map(drop)?,
                     }
@@ -356,15 +359,15 @@ async fn lists_of_any_length_are_taken(server: Server) {
     let rows = place.db.transact(|tx| {
         async move {
             let runs: Vec<i64> = (1_000_000..1_000_000 + MANY).chain([id]).collect();
-            assert_eq!(dag_run_start::lock_queued(tx, &runs).await?, [id]);
-            let rows = task_instance_step::of_run(tx, "aa", "run").await?;
+            assert_eq!(dag_run::start::lock_queued(tx, &runs).await?, [id]);
+            let rows = task_instance::scheduling::of_run(tx, "aa", "run").await?;
             let mut ids: Vec<Uuid> = (0..MANY).map(|_| Uuid::from_bytes(rand::random())).collect();
             ids.extend(rows.iter().map(|row| row.id));
             assert_eq!(task_instance::find_all(tx, &ids).await?.len(), 2);
-            let last = task_instance_step::last_started(tx, "aa", "run", &ids).await?;
+            let last = task_instance::scheduling::last_started(tx, "aa", "run", &ids).await?;
             assert_eq!(last, rows.iter().find(|row| row.task_id == "a").map(|row| row.id));
             let indexes: Vec<i32> = (-1..i32::try_from(MANY).unwrap()).collect();
-            task_instance_step::some_of_run(tx, "aa", "run", &["a", "b"], &indexes).await
+            task_instance::scheduling::some_of_run(tx, "aa", "run", &["a", "b"], &indexes).await
         }
         .scope_boxed()
     });

@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_db::dag::Dag as DagRow;
-use ferroflow_db::dag_run::DagRun;
+use ferroflow_db::dag::{self, Dag as DagRow};
+use ferroflow_db::dag_run::{self, DagRun};
+use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::serialized_dag::{self, NewSerializedDag};
-use ferroflow_db::{
-    Db, Json, ScopedFutureExt as _, asset, asset_active, asset_reference, dag, dag_bundle, dag_run,
-};
+use ferroflow_db::{Db, Json, ScopedFutureExt as _, asset, dag_bundle};
 use ferroflow_execution::assets::{Change, Mappings, register};
 use ferroflow_execution::{MaskRules, Masker, Rules, Service};
 use ferroflow_model::asset::Asset;
@@ -323,10 +321,10 @@ impl Place {
         let made = self.db.transact(|tx| {
             async move {
                 let id = asset::insert_if_missing(tx, asset, since).await?.id;
-                asset_active::insert_unless_claimed(tx, (name, name)).await?;
+                asset::active::insert_unless_claimed(tx, (name, name)).await?;
                 for dag_id in waiting {
                     let reference = Reference::Schedule { dag_id: (*dag_id).to_owned(), asset_id: id };
-                    asset_reference::insert(tx, &reference, &Access::ANYBODY, since).await?;
+                    asset::reference::insert(tx, &reference, &Access::ANYBODY, since).await?;
                 }
                 Ok(id)
             }

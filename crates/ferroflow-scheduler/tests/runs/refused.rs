@@ -1,8 +1,8 @@
 //! Rows that the database refuses to write, for a reason that only it knows: each is set aside, told of, and tried again
 //! later every time. All others go on in the same cycles.
 
-use ferroflow_db::news::{self, News};
-use ferroflow_db::{Db, Options, ScopedFutureExt as _, dag_run_start};
+use ferroflow_db::notifications::{self, News};
+use ferroflow_db::{Db, Options, ScopedFutureExt as _, dag_run};
 use ferroflow_model::state::RunState;
 use ferroflow_model::why::Kind;
 use ferroflow_scheduler::cycle::{CycleReport, Step};
@@ -86,7 +86,7 @@ async fn a_run_that_cannot_start_while_much_is_told(server: Server) {
         let (mut report, mut next) = (CycleReport::default(), Some(Step::Harvest));
         while let Some(step) = next {
             if step == Step::StartRuns {
-                let told = whole.cx.db.transact(|tx| news::tell(tx, News::Assets).scope_boxed());
+                let told = whole.cx.db.transact(|tx| notifications::tell(tx, News::Assets).scope_boxed());
                 told.await.unwrap();
             }
             next = whole.scheduler.step(step, &mut report, whole.now).await.unwrap();
@@ -116,7 +116,7 @@ async fn a_run_that_is_held_and_not_passed_over(server: Server) {
     let held = &[place.run("aa", "run_0").await.id];
     let started = place.db.transact(|tx| {
         async move {
-            assert_eq!(dag_run_start::lock_queued(tx, held).await?, *held);
+            assert_eq!(dag_run::start::lock_queued(tx, held).await?, *held);
             Ok(start_runs(cx, NOW).await.unwrap())
         }
         .scope_boxed()

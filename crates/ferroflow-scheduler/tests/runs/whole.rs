@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use ferroflow_db::dag_run::NewDagRun;
+use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_db::dag_run::{self, NewDagRun};
+use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
-use ferroflow_db::{ScopedFutureExt as _, dag_run, serialized_dag, task_instance_step};
 use ferroflow_execution::Refusal;
 use ferroflow_executor::{Adopted, Event, Executor, Happening, Orphan, Workload, WorkloadInstance};
 use ferroflow_model::id::{NOT_MAPPED, new_v7};
@@ -141,9 +142,9 @@ impl Place {
         state: &str,
         now: Timestamp,
     ) -> Uuid {
-        let rows = self
-            .db
-            .read(|tx| async move { task_instance_step::of_run(tx, dag_id, run_id).await }.scope_boxed());
+        let rows = self.db.read(|tx| {
+            async move { task_instance::scheduling::of_run(tx, dag_id, run_id).await }.scope_boxed()
+        });
         let row = rows.await.unwrap().into_iter().find(|row| row.task_id == task_id).unwrap();
         let (from, to) = (row.state, Some(state.parse().unwrap()));
         let written = self.db.transact(|tx| {

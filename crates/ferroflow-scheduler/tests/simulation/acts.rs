@@ -1,8 +1,9 @@
 //! What people do, and what happens to schedulers.
 
-use ferroflow_db::clearing::{self, ClearedRun};
+use ferroflow_db::dag_version::serialized_dag;
+use ferroflow_db::task_instance::clear::ClearedRun;
 use ferroflow_db::task_instance::{self, TaskInstance};
-use ferroflow_db::{ScopedFutureExt as _, Tx, dag_run, serialized_dag, task_instance_step};
+use ferroflow_db::{ScopedFutureExt as _, Tx, dag_run};
 use ferroflow_execution::create_run::{self, DagVersionRef, NewRun};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::id;
@@ -120,7 +121,7 @@ impl Simulation {
                     created_dag_version_id: row.created_dag_version_id,
                     bundle_version: None,
                 };
-                clearing::note_run(tx, &cleared, row.state, now).await?;
+                task_instance::clear::note_run(tx, &cleared, row.state, now).await?;
                 Ok(())
             }
             .scope_boxed()
@@ -139,7 +140,7 @@ impl Simulation {
         self.touched.insert(key.run);
         let now = self.now;
         let marked = self.place.db.transact(|tx| {
-            async move { task_instance_step::settle(tx, &[id], (from, to), (now, now), now).await }
+            async move { task_instance::scheduling::settle(tx, &[id], (from, to), (now, now), now).await }
                 .scope_boxed()
         });
         marked.await.unwrap();
@@ -278,13 +279,13 @@ async fn clear(
     retries: i32,
     now: Timestamp,
 ) -> Result<(), ferroflow_db::Error> {
-    clearing::archive(tx, was, now).await?;
+    task_instance::clear::archive(tx, was, now).await?;
     let next = TaskInstance { id: id::new_v7(now, rand::random()), ..was.clone() };
     if was.state == Some(TaskState::Running) {
-        clearing::restart(tx, was, &next, now).await?;
+        task_instance::clear::restart(tx, was, &next, now).await?;
     } else {
         let next = TaskInstance { max_tries: was.try_number + retries, ..next };
-        clearing::begin_anew(tx, was, &next, now).await?;
+        task_instance::clear::begin_anew(tx, was, &next, now).await?;
     }
     Ok(())
 }

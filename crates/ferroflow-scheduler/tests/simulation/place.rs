@@ -4,14 +4,12 @@ use std::io::Read as _;
 use std::sync::{Arc, LazyLock};
 
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_db::dag::Dag as DagRow;
+use ferroflow_db::dag::{self, Dag as DagRow};
+use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::testing::change;
-use ferroflow_db::{
-    Db, Json, ScopedFutureExt as _, Tx, asset, asset_active, asset_reference, dag, dag_bundle,
-};
+use ferroflow_db::{Db, Json, ScopedFutureExt as _, Tx, asset, dag_bundle};
 use ferroflow_execution::{MaskRules, Masker, Rules, Service};
 use ferroflow_model::asset::Asset;
 use ferroflow_model::dag::Dag;
@@ -226,10 +224,10 @@ async fn store_asset(tx: &mut Tx, world: &World) -> Result<(), ferroflow_db::Err
         access_control: None,
     };
     let id = asset::insert_if_missing(tx, &asset, START).await?.id;
-    asset_active::insert_unless_claimed(tx, (ASSET, ASSET)).await?;
+    asset::active::insert_unless_claimed(tx, (ASSET, ASSET)).await?;
     for dag in world.dags.iter().filter(|dag| dag.schedule == Schedule::Asset) {
         let reference = Reference::Schedule { dag_id: dag.dag_id.clone(), asset_id: id };
-        asset_reference::insert(tx, &reference, &Access::ANYBODY, START).await?;
+        asset::reference::insert(tx, &reference, &Access::ANYBODY, START).await?;
     }
     Ok(())
 }

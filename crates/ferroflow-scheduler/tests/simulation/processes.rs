@@ -1,6 +1,6 @@
 //! What processes do, and what is told of them.
 
-use ferroflow_db::task_instance::life::Continuation;
+use ferroflow_db::task_instance::execution::Continuation;
 use ferroflow_db::task_instance::overdue;
 use ferroflow_db::xcom::XComAddress;
 use ferroflow_db::{Json, ScopedFutureExt as _};

@@ -1,6 +1,5 @@
 //! One scheduler queues what waits: within the limits, and as the rows are.
 
-use ferroflow_db::dag_run_query;
 use ferroflow_db::{ScopedFutureExt as _, dag_run};
 use ferroflow_model::admission::{InstanceKey, Refusal, Verdict};
 use ferroflow_model::state::{RunState, RunType, TaskState};
@@ -214,7 +213,7 @@ async fn runs_that_do_not_run_and_paused_dags_wait(server: Server) {
     place.execute("UPDATE dag SET is_paused = true WHERE dag_id = 'pausing'").await;
     let ending = place.db.transact(|tx| {
         async move {
-            let id = dag_run_query::id(tx, "ending", "run").await?.unwrap();
+            let id = dag_run::lookup::id(tx, "ending", "run").await?.unwrap();
             dag_run::set_state(tx, id, RunState::Running, RunState::Failed, NOW).await
         }
         .scope_boxed()

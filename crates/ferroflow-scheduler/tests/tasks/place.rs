@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_db::dag::Dag as DagRow;
-use ferroflow_db::dag_run::NewDagRun;
+use ferroflow_db::dag::{self, Dag as DagRow};
+use ferroflow_db::dag_run::{self, NewDagRun};
+use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
-use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag, dag_bundle, dag_run};
+use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag_bundle};
 use ferroflow_execution::{MaskRules, Masker, Rules, Service};
 use ferroflow_model::admission::Executor;
 use ferroflow_model::id::NOT_MAPPED;

@@ -1,13 +1,13 @@
 //! A database with DAGs, runs and task instances in all kinds of trouble.
 
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_db::dag::Dag as DagRow;
-use ferroflow_db::dag_run::NewDagRun;
+use ferroflow_db::dag::{self, Dag as DagRow};
+use ferroflow_db::dag_run::{self, NewDagRun};
+use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::job::{self, NewJob};
-use ferroflow_db::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
-use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag, dag_bundle, dag_run};
+use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag_bundle};
 use ferroflow_model::id::{NOT_MAPPED, new_v7};
 use ferroflow_model::state::RunState;
 use ferroflow_scheduler::why::{Answer, Asked, NoAnswer, why};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use ferroflow_config::Environment;
-use ferroflow_db::news::triggers;
+use ferroflow_db::notifications::triggers;
 use ferroflow_db::schema::{self, Migrated, REVISION, State};
 use ferroflow_db::{ConnectError, Db, Error, ScopedFutureExt as _};
 

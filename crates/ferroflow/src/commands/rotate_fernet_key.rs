@@ -4,7 +4,8 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use ferroflow_config::Environment;
-use ferroflow_db::{ScopedFutureExt as _, fernet_rotation, schema};
+use ferroflow_db::encoding::fernet_rotation;
+use ferroflow_db::{ScopedFutureExt as _, schema};
 
 use crate::session::{Session, block_on};
 

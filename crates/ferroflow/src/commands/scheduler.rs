@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use ferroflow_config::{Environment, Settings};
 use ferroflow_dagproc::Context as Bridge;
-use ferroflow_db::{Db, news, schema};
+use ferroflow_db::{Db, notifications, schema};
 use ferroflow_execution::Service;
 use ferroflow_executor::{CannotSupervise, LocalExecutor, Supervision, TaskLogs};
 use ferroflow_model::state::JobState;
@@ -142,7 +142,7 @@ impl Work {
             if self.serves_logs { serve_logs::listen(&session.settings) } else { tokio::spawn(async {}) };
         let job_id = job::start(db, bridge.host(), clock::now()).await?;
         _ = own_id.set(job_id);
-        let listening = tokio::spawn(news::listen(db.clone()));
+        let listening = tokio::spawn(notifications::listen(db.clone()));
         let beating =
             tokio::spawn(beat(db.clone(), job_id, Arc::clone(&session.settings), Arc::clone(&self.standing)));
         let outcome = self.schedule(session, db, bridge, job_id).await;

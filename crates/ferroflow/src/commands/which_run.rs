@@ -2,8 +2,8 @@
 
 use anyhow::{Result, anyhow};
 use ferroflow_config::{Configuration, nearest};
+use ferroflow_db::dag_run::list::Filter;
 use ferroflow_db::dag_run::{self, DagRun};
-use ferroflow_db::dag_run_listing::{self, Filter};
 use ferroflow_db::{Db, ScopedFutureExt as _};
 
 use super::foreground::logical_date;
@@ -23,7 +23,7 @@ pub(crate) async fn find_run(
                 return Ok(Some(run));
             }
             match date {
-                Some(date) => dag_run_listing::of_date(tx, dag_id, date).await,
+                Some(date) => dag_run::list::of_date(tx, dag_id, date).await,
                 None => Ok(None),
             }
         }
@@ -43,7 +43,7 @@ pub(crate) async fn require_run(
         return Ok(run);
     }
     let filter = &Filter { dag_id: dag_id.to_owned(), ..Filter::default() };
-    let runs = db.read(|tx| async move { dag_run_listing::list(tx, filter).await }.scope_boxed()).await?;
+    let runs = db.read(|tx| async move { dag_run::list::list(tx, filter).await }.scope_boxed()).await?;
     let near: Vec<&str> = nearest(text, runs.iter().map(|run| run.run_id.as_str()).collect()).collect();
     let help = match near.as_slice() {
         [] if runs.is_empty() => "it has no runs".to_owned(),

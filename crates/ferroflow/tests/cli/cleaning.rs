@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use ferroflow_db::{ScopedFutureExt as _, clearing};
+use ferroflow_db::{ScopedFutureExt as _, task_instance};
 use ferroflow_testkit::Server;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ async fn rows_that_are_in_use_stay() {
         let program = &site;
         let told = db.transact(|tx| {
             async move {
-                clearing::lock_run(tx, id).await?;
+                task_instance::clear::lock_run(tx, id).await?;
                 Ok(program.run(&[&CLEAN[..], &["-t", "dag_run"]].concat()))
             }
             .scope_boxed()

@@ -1,8 +1,9 @@
 //! Deadlines of runs that commands make and clear, beside Airflow's.
 
 use ferroflow_db::callback::{self, Callback};
+use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::testing::texts;
-use ferroflow_db::{Json, ScopedFutureExt as _, deadline_alert, new_deadline, serialized_dag};
+use ferroflow_db::{Json, ScopedFutureExt as _, deadline};
 use ferroflow_model::extended_json;
 use ferroflow_model::stored_dag::DeadlineDefinition;
 use ferroflow_telemetry::clock;
@@ -53,8 +54,8 @@ async fn define(site: &Site, dag_id: &str, alerts: &[(Value, Value)]) -> Vec<Uui
                     interval: Json::from(interval.clone()),
                     callback: Json::from(callback),
                 };
-                let id = deadline_alert::new_id(now);
-                deadline_alert::insert(tx, id, document.id, &definition, now).await?;
+                let id = deadline::alert::new_id(now);
+                deadline::alert::insert(tx, id, document.id, &definition, now).await?;
                 ids.push(id);
             }
             Ok(ids)
@@ -90,7 +91,7 @@ async fn add(site: &Site, deadlines: &[(Value, Value, i64)]) {
                     trigger_id: None,
                 };
                 callback::insert(tx, &called).await?;
-                new_deadline::insert(tx, RUN, *alert, *alert, queued + minutes.minutes(), now).await?;
+                deadline::create::insert(tx, RUN, *alert, *alert, queued + minutes.minutes(), now).await?;
             }
             Ok(())
         }

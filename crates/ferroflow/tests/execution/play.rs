@@ -8,7 +8,7 @@ use ferroflow_dagproc::once::Pass;
 use ferroflow_dagproc::{Context, Host, Parts, run_callbacks_of_run};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::job::{self, NewJob};
-use ferroflow_db::{Db, Options, ScopedFutureExt as _, dag_run, dag_run_query};
+use ferroflow_db::{Db, Options, ScopedFutureExt as _, dag_run};
 use ferroflow_executor::{LocalExecutor, Supervision, TaskLogs};
 use ferroflow_model::state::{RunState, TriggeredBy};
 use ferroflow_python::task_instances::InstanceRules;
@@ -196,7 +196,7 @@ impl Stage {
         let started = self.db.transact(|tx| {
             async move {
                 let mut started = Vec::new();
-                for run in dag_run_query::queued(tx).await? {
+                for run in dag_run::lookup::queued(tx).await? {
                     if dag_run::set_state(tx, run.id, RunState::Queued, RunState::Running, now).await? {
                         started.push((run.dag_id, run.run_id));
                     }

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_db::due_callback::HolderProcess;
+use ferroflow_db::callback::due::HolderProcess;
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_execution::{Host, MaskRules, Masker, Rules, Service};
 use ferroflow_executor::{Adopted, Orphan, Supervision, TaskLogs};

@@ -7,8 +7,8 @@ use std::io::Write;
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, Subcommand};
 use ferroflow_config::{Environment, nearest};
-use ferroflow_db::asset_listing::{self, ListedAsset, Which};
-use ferroflow_db::{Db, ScopedFutureExt as _, missed_deadline};
+use ferroflow_db::asset::list::{ListedAsset, Which};
+use ferroflow_db::{Db, ScopedFutureExt as _, asset, deadline};
 use ferroflow_execution::{BesideRun, MaskRules, Masker, PersonsRun, run_response};
 use ferroflow_model::state::{RunType, TriggeredBy};
 use ferroflow_model::stored_assets::StoredAlias;
@@ -160,7 +160,7 @@ async fn materialize(args: &NamedArgs, session: &Session, db: &Db, out: &mut dyn
     note_deed(session, db, &Deed { event: "asset_materialize", ..Deed::default() }).await;
     let which = args.which()?;
     let producers =
-        db.read(|tx| async move { asset_listing::producers(tx, which).await }.scope_boxed()).await?;
+        db.read(|tx| async move { asset::list::producers(tx, which).await }.scope_boxed()).await?;
     let dag_id = match producers.as_slice() {
         [] => {
             let there = args.only_asset(db).await?;
@@ -191,7 +191,7 @@ async fn materialize(args: &NamedArgs, session: &Session, db: &Db, out: &mut dyn
     maker.stop().await;
     let run = made.map_err(|refusal| anyhow!("the run is not made: {}", refusal.sentence()))?;
     let of_run = &run;
-    let versions = db.read(|tx| async move { missed_deadline::versions(tx, of_run).await }.scope_boxed());
+    let versions = db.read(|tx| async move { deadline::missed::versions(tx, of_run).await }.scope_boxed());
     let beside =
         BesideRun { display_name: stored.row.dag_display_name, note: None, versions: versions.await? };
     print_run(&run_response(&run, &beside), args.output.output, out)
@@ -245,11 +245,11 @@ impl NamedArgs {
 }
 
 async fn assets(db: &Db, which: Which<'_>) -> Result<Vec<ListedAsset>> {
-    Ok(db.read(|tx| async move { asset_listing::list(tx, which).await }.scope_boxed()).await?)
+    Ok(db.read(|tx| async move { asset::list::list(tx, which).await }.scope_boxed()).await?)
 }
 
 async fn aliases(db: &Db) -> Result<Vec<StoredAlias>> {
-    Ok(db.read(|tx| async move { asset_listing::aliases(tx).await }.scope_boxed()).await?)
+    Ok(db.read(|tx| async move { asset::list::aliases(tx).await }.scope_boxed()).await?)
 }
 
 /// What helps to find the right name.

@@ -1,6 +1,6 @@
 //! Assets and aliases as the REST API shows them: its fields, in its order.
 
-use ferroflow_db::asset_listing::{ListedAsset, Reference, Watcher};
+use ferroflow_db::asset::list::{ListedAsset, Reference, Watcher};
 use ferroflow_execution::{Masker, api_time};
 use ferroflow_model::stored_assets::StoredAlias;
 use jiff::Timestamp;

@@ -12,8 +12,7 @@ use std::io::Write;
 use anyhow::{Context as _, Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
 use ferroflow_config::{Environment, nearest};
-use ferroflow_db::connection;
-use ferroflow_db::{Db, ScopedFutureExt as _};
+use ferroflow_db::{Db, ScopedFutureExt as _, connection};
 use ferroflow_python::ForkServer;
 use ferroflow_python::connections::ConnectionTypes;
 

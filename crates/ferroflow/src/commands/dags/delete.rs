@@ -4,9 +4,9 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::dag::deletion::{self, Deleted};
-use ferroflow_db::news::{self, News};
+use ferroflow_db::dag::delete::Deleted;
+use ferroflow_db::notifications::{self, News};
+use ferroflow_db::{ScopedFutureExt as _, dag};
 
 use super::{VerboseArgs, stored};
 use crate::commands::audit::{Deed, note_deed};
@@ -42,9 +42,9 @@ pub(super) fn run(args: &DeleteArgs, session: &Session, out: &mut dyn Write) -> 
         }
         let deleted = db.transact(|tx| {
             async move {
-                let deleted = deletion::delete(tx, dag_id).await?;
+                let deleted = dag::delete::delete(tx, dag_id).await?;
                 if let Deleted::Rows(_) = deleted {
-                    news::tell(tx, News::Dags).await?;
+                    notifications::tell(tx, News::Dags).await?;
                 }
                 Ok(deleted)
             }

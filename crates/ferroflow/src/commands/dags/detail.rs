@@ -1,7 +1,7 @@
 //! A DAG as `list` and `details` show it: the fields of the REST API's answer, in its order.
 
 use ferroflow_config::Secret;
-use ferroflow_db::dag::listing::TaggedDag;
+use ferroflow_db::dag::list::TaggedDag;
 use ferroflow_model::state::RunType;
 use ferroflow_model::stored_dag::{ParsedDag, TimetableColumns};
 use ferroflow_model::{python_datetime, python_float};

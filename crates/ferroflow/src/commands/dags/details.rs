@@ -4,8 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::dag::listing;
+use ferroflow_db::{ScopedFutureExt as _, dag};
 
 use super::{VerboseArgs, detail, stored};
 use crate::output::{Cell, Format, OutputArgs, Records};
@@ -25,7 +24,8 @@ pub(super) fn run(args: &DetailsArgs, session: &Session, out: &mut dyn Write) ->
     let dag_id = args.dag_id.as_str();
     let dag = block_on(async {
         let db = stored::connect(session).await?;
-        let found = db.read(|tx| async move { listing::find_tagged(tx, dag_id).await }.scope_boxed()).await?;
+        let found =
+            db.read(|tx| async move { dag::list::find_tagged(tx, dag_id).await }.scope_boxed()).await?;
         match found {
             Some(dag) => Ok(dag),
             None => Err(stored::unknown(&db, dag_id).await),

@@ -5,8 +5,8 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use clap::Args;
 use ferroflow_dagproc::Context;
-use ferroflow_db::dag::listing::{self, TaggedDag};
-use ferroflow_db::{Db, Json, ScopedFutureExt as _, import_error};
+use ferroflow_db::dag::list::TaggedDag;
+use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag, import_error};
 use ferroflow_model::stored_dag::ParsedDag;
 
 use super::bundles::BundleArgs;
@@ -83,7 +83,7 @@ fn from_database(args: &ListArgs, session: &Session) -> Result<Listed> {
     let (dags, errors) = block_on(async {
         let db = stored::connect(session).await?;
         let read = db.read(|tx| {
-            async move { Ok((listing::list(tx).await?, import_error::count_by_bundle(tx).await?)) }
+            async move { Ok((dag::list::list(tx).await?, import_error::count_by_bundle(tx).await?)) }
                 .scope_boxed()
         });
         Ok(read.await?)
@@ -120,7 +120,7 @@ async fn stored_rows<T: Sync>(db: &Db, dags: &[LocalDag<T>]) -> Result<Vec<Optio
         async move {
             let mut rows = Vec::with_capacity(dags.len());
             for dag in dags {
-                rows.push(listing::find_tagged(tx, &dag.dag_id).await?);
+                rows.push(dag::list::find_tagged(tx, &dag.dag_id).await?);
             }
             Ok(rows)
         }

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ferroflow_db::dag_run::DagRun;
-use ferroflow_db::dag_run_listing::{self, Filter};
+use ferroflow_db::dag_run::list::Filter;
+use ferroflow_db::dag_run::{self, DagRun};
 use ferroflow_db::{ScopedFutureExt as _, dag};
 use ferroflow_model::python_isoformat;
 use ferroflow_model::state::RunState;
@@ -61,7 +61,7 @@ pub(super) fn run(args: &ListRunsArgs, session: &Session, out: &mut dyn Write) -
         let db = stored::connect(session).await?;
         let dag_id = args.dag_id.as_str();
         let read = db.read(|tx| {
-            async move { Ok((dag::find(tx, dag_id).await?, dag_run_listing::list(tx, filter).await?)) }
+            async move { Ok((dag::find(tx, dag_id).await?, dag_run::list::list(tx, filter).await?)) }
                 .scope_boxed()
         });
         match read.await? {

@@ -4,8 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ferroflow_db::dag::{self, pausing};
-use ferroflow_db::{Db, ScopedFutureExt as _};
+use ferroflow_db::{Db, ScopedFutureExt as _, dag};
 use regex::Regex;
 
 use super::{VerboseArgs, stored};
@@ -67,7 +66,7 @@ fn question(names: &[String], to_pause: bool) -> String {
 
 /// Of the DAGs that are paused or not, those that a pattern finds.
 async fn found(db: &Db, pattern: &Regex, is_paused: bool) -> Result<Vec<String>> {
-    let names = db.read(|tx| async move { pausing::names(tx, is_paused).await }.scope_boxed()).await?;
+    let names = db.read(|tx| async move { dag::pause::names(tx, is_paused).await }.scope_boxed()).await?;
     Ok(names.into_iter().filter(|name| pattern.is_match(name)).collect())
 }
 
@@ -86,7 +85,7 @@ async fn set(db: &Db, names: &[String], to_pause: bool) -> Result<Vec<String>> {
         async move {
             let mut changed = Vec::new();
             for name in names {
-                if pausing::set(tx, name, to_pause).await? {
+                if dag::pause::set(tx, name, to_pause).await? {
                     changed.push(name.clone());
                 }
             }

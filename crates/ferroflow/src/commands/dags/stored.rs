@@ -2,8 +2,8 @@
 
 use anyhow::{Context as _, Result, anyhow};
 use ferroflow_config::nearest;
-use ferroflow_db::dag::{self, listing};
-use ferroflow_db::{Db, Json, ScopedFutureExt as _, schema, serialized_dag};
+use ferroflow_db::dag_version::serialized_dag;
+use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag, schema};
 use ferroflow_model::dag::Dag;
 
 use crate::session::Session;
@@ -51,7 +51,7 @@ pub(crate) async fn find(db: &Db, dag_id: &str) -> Result<StoredDag> {
 
 /// That there is no such DAG, with what helps to find the right one.
 pub(crate) async fn unknown(db: &Db, dag_id: &str) -> anyhow::Error {
-    let names = match db.read(|tx| async move { listing::names(tx).await }.scope_boxed()).await {
+    let names = match db.read(|tx| async move { dag::list::names(tx).await }.scope_boxed()).await {
         Ok(names) => names,
         Err(error) => return error.into(),
     };

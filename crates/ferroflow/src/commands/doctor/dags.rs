@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use ferroflow_config::Settings;
-use ferroflow_db::{Db, ScopedFutureExt as _, dag, deadline_alert, pool, serialized_dag};
+use ferroflow_db::dag_version::serialized_dag;
+use ferroflow_db::{Db, ScopedFutureExt as _, dag, deadline, pool};
 use ferroflow_model::dag::{Dag, Deadline, DeadlineAlert, Demand};
 use ferroflow_scheduler::executors::executor_names;
 use uuid::Uuid;
@@ -86,7 +87,7 @@ async fn look_at_deadlines(db: &Db, stored: &[(Uuid, String)], seen: &mut Seen) 
         return Ok(());
     }
     let ids = ids.as_slice();
-    let rows = db.read(|tx| async move { deadline_alert::find(tx, ids).await }.scope_boxed()).await?;
+    let rows = db.read(|tx| async move { deadline::alert::find(tx, ids).await }.scope_boxed()).await?;
     for row in rows {
         let dag_id = stored.iter().find(|(id, _)| *id == row.id).map(|(_, dag_id)| dag_id.as_str());
         let definition = &row.definition;

@@ -1,7 +1,7 @@
 //! The metadata database: reachable, of the right revision, how large.
 
 use anyhow::Result;
-use ferroflow_db::table_size::{self, Rows};
+use ferroflow_db::schema::table_size::{self, Rows};
 use ferroflow_db::{Db, Dialect, ScopedFutureExt as _, schema};
 
 use super::finding::{Finding, Topic};

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use ferroflow_config::Configuration;
+use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::{ScopedFutureExt as _, fernet_rotation};
+use ferroflow_db::encoding::fernet_rotation;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 
 use crate::session::{Session, block_on};

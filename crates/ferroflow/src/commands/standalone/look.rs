@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use ferroflow_config::Settings;
-use ferroflow_db::overview::{self, AtWork, RunStanding, StateCount};
+use ferroflow_db::monitoring::live_view::{self, AtWork, RunStanding, StateCount};
+use ferroflow_db::task_instance::lookup::Filter;
 use ferroflow_db::task_instance::{self, TaskInstanceKey};
-use ferroflow_db::task_instance_query::{self, Filter};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, dag_run, import_error};
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::state::{RunState, TaskState};
@@ -58,7 +58,7 @@ struct Failures {
 impl Looker {
     /// What has ended before is not told.
     pub(super) async fn start(db: &Db, settings: &Settings) -> anyhow::Result<Self> {
-        let newest = db.read(|tx| overview::newest_run(tx).scope_boxed()).await?;
+        let newest = db.read(|tx| live_view::newest_run(tx).scope_boxed()).await?;
         let paths = LogPaths::new(&settings.logging.log_filename_template)?;
         let log_folder = settings.logging.base_log_folder.clone();
         Ok(Self { newest, followed: BTreeSet::new(), good: 0, bad: 0, paths, log_folder })
@@ -90,9 +90,9 @@ impl Looker {
     async fn read(&self, tx: &mut Tx) -> Result<Rows, Error> {
         let followed: Vec<i64> = self.followed.iter().copied().collect();
         let limit = MOST_RUNS.saturating_add(u32::try_from(followed.len()).unwrap_or(u32::MAX));
-        let mut runs = overview::followed(tx, self.newest, &followed, limit).await?;
+        let mut runs = live_view::followed(tx, self.newest, &followed, limit).await?;
         let newest = runs.last().map_or(self.newest, |run| run.id.max(self.newest));
-        for run in overview::unfinished(tx, MOST_RUNS).await? {
+        for run in live_view::unfinished(tx, MOST_RUNS).await? {
             if !runs.iter().any(|other| other.id == run.id) {
                 runs.push(run);
             }
@@ -105,12 +105,12 @@ impl Looker {
         let counted: Vec<&RunStanding> = runs.iter().collect();
         let broken: i64 = import_error::count_by_bundle(tx).await?.iter().map(|(_, count)| count).sum();
         Ok(Rows {
-            at_work: overview::at_work(tx, MOST_TASKS).await?,
-            counts: overview::count_by_state(tx, &counted).await?,
+            at_work: live_view::at_work(tx, MOST_TASKS).await?,
+            counts: live_view::count_by_state(tx, &counted).await?,
             failures,
-            upcoming: overview::upcoming(tx, MOST_UPCOMING).await?,
-            dags: overview::count_dags(tx).await?,
-            paused: overview::paused(tx).await?,
+            upcoming: live_view::upcoming(tx, MOST_UPCOMING).await?,
+            dags: live_view::count_dags(tx).await?,
+            paused: live_view::paused(tx).await?,
             broken: if (1..=MOST_BROKEN).contains(&broken) { broken_files(tx).await? } else { Vec::new() },
             runs,
             newest,
@@ -120,7 +120,7 @@ impl Looker {
     async fn failures(&self, tx: &mut Tx, run: &RunStanding) -> Result<Failures, Error> {
         let filter =
             Filter { dag_id: run.dag_id.clone(), run_ids: vec![run.run_id.clone()], ..Filter::default() };
-        let mut failed = task_instance_query::states(tx, &filter).await?;
+        let mut failed = task_instance::lookup::states(tx, &filter).await?;
         failed.retain(|one| one.state.as_deref() == Some(TaskState::Failed.as_str()));
         failed.sort_by(|one, other| (&one.task_id, one.map_index).cmp(&(&other.task_id, other.map_index)));
         failed.truncate(MOST_FAILED);

@@ -5,9 +5,8 @@ use std::io::Write;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use ferroflow_db::clearing::{self, Selected, Selection};
-use ferroflow_db::dag::listing;
-use ferroflow_db::{Db, ScopedFutureExt as _};
+use ferroflow_db::task_instance::clear::{Selected, Selection};
+use ferroflow_db::{Db, ScopedFutureExt as _, dag, task_instance};
 use ferroflow_execution::clear_instances;
 use ferroflow_model::dag::Along;
 use ferroflow_model::state::TaskState;
@@ -113,8 +112,8 @@ async fn dags(args: &ClearArgs, db: &Db) -> Result<Vec<String>> {
     }
     let text = &args.dag_id;
     let pattern = pattern(text)?;
-    let found = db.read(|tx| async move { listing::list(tx).await }.scope_boxed()).await?;
-    let is_meant = |dag: &listing::TaggedDag| {
+    let found = db.read(|tx| async move { dag::list::list(tx).await }.scope_boxed()).await?;
+    let is_meant = |dag: &dag::list::TaggedDag| {
         pattern.is_match(&dag.dag.dag_id) && args.bundles.includes(Some(&dag.dag.bundle_name))
     };
     let names: Vec<String> = found.into_iter().filter(is_meant).map(|dag| dag.dag.dag_id).collect();
@@ -146,7 +145,8 @@ async fn selected(args: &ClearArgs, session: &Session, db: &Db, dag_id: &str) ->
         states,
         task_ids,
     };
-    let found = db.read(|tx| async move { clearing::select(tx, selection).await }.scope_boxed()).await?;
+    let found =
+        db.read(|tx| async move { task_instance::clear::select(tx, selection).await }.scope_boxed()).await?;
     Ok(by_run(dag_id, found))
 }
 

@@ -1,6 +1,6 @@
 //! The pictures for programs.
 
-use ferroflow_db::run_history::PastRun;
+use ferroflow_db::dag_run::history::PastRun;
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

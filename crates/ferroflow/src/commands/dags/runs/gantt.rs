@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ferroflow_db::run_history::{PastRun, Try};
+use ferroflow_db::dag_run::history::{PastRun, Try};
 use ferroflow_model::dag::Dag;
 use jiff::{SignedDuration, Timestamp};
 use unicode_width::UnicodeWidthStr as _;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ferroflow_db::run_history::{PastRun, TaskCount};
+use ferroflow_db::dag_run::history::{PastRun, TaskCount};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::TaskState;
 use unicode_width::UnicodeWidthStr as _;

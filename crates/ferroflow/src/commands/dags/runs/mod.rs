@@ -11,8 +11,8 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use ferroflow_db::run_history::{self, PastRun, TaskCount, Try};
-use ferroflow_db::{Db, ScopedFutureExt as _};
+use ferroflow_db::dag_run::history::{PastRun, TaskCount, Try};
+use ferroflow_db::{Db, ScopedFutureExt as _, dag_run};
 use ferroflow_model::Json;
 use ferroflow_telemetry::clock;
 
@@ -103,9 +103,9 @@ async fn show_grid(
 async fn runs_and_counts(db: &Db, dag_id: &str, limit: u32) -> Result<(Vec<PastRun>, Vec<TaskCount>)> {
     let read = db.read(|tx| {
         async move {
-            let runs = run_history::newest_runs(tx, dag_id, limit).await?;
+            let runs = dag_run::history::newest_runs(tx, dag_id, limit).await?;
             let names: Vec<&str> = runs.iter().map(|run| run.run_id.as_str()).collect();
-            let counts = run_history::task_counts(tx, dag_id, &names).await?;
+            let counts = dag_run::history::task_counts(tx, dag_id, &names).await?;
             Ok((runs, counts))
         }
         .scope_boxed()
@@ -127,7 +127,7 @@ async fn show_chart(
     };
     let run_id = run.run_id.as_str();
     let tries: Vec<Try> =
-        db.read(|tx| async move { run_history::tries(tx, dag_id, run_id).await }.scope_boxed()).await?;
+        db.read(|tx| async move { dag_run::history::tries(tx, dag_id, run_id).await }.scope_boxed()).await?;
     let terminal = Terminal::of(session.environment());
     let width =
         if terminal.is_live { usize::from(Terminal::size().0).saturating_sub(1) } else { USUAL_WIDTH };
@@ -141,7 +141,7 @@ async fn show_chart(
 
 async fn newest_run(db: &Db, dag_id: &str) -> Result<PastRun> {
     let runs =
-        db.read(|tx| async move { run_history::newest_runs(tx, dag_id, 1).await }.scope_boxed()).await?;
+        db.read(|tx| async move { dag_run::history::newest_runs(tx, dag_id, 1).await }.scope_boxed()).await?;
     match runs.into_iter().next() {
         Some(run) => Ok(run),
         None => bail!("DAG {dag_id:?} has no runs; `ferroflow dags trigger {dag_id}` makes one"),

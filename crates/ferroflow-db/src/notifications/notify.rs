@@ -1,0 +1,171 @@
+use scoped_futures::ScopedFutureExt as _;
+use tokio::sync::broadcast;
+
+use crate::statement::{binds, sql};
+use crate::{Db, Dialect, Error, Tx};
+
+/// The channel of PostgreSQL.
+pub(crate) const CHANNEL: &str = "ferroflow";
+
+/// How many news are kept for somebody who is busy. Whoever misses some is told so.
+const KEPT: usize = 1024;
+
+/// What has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// A run may start: it was made or queued anew, or a backfill goes on.
+    Queued,
+    /// The same, where it is known of which DAG.
+    QueuedOf {
+        /// The DAG.
+        dag_id: String,
+    },
+    /// Something in a run has changed: a task instance, or the run itself.
+    Run {
+        /// Its DAG.
+        dag_id: String,
+        /// Its name.
+        run_id: String,
+    },
+    /// A DAG waits for one asset less.
+    Assets,
+    /// A DAG is new, has changed, is paused or is not any more.
+    Dags,
+    /// Slots of pools may be free.
+    Slots,
+    /// A scheduler has ended.
+    Schedulers,
+    /// Somebody has answered a task instance.
+    Answers,
+    /// Anything: news were lost.
+    Missed,
+}
+
+/// Whoever hears what is told in this process.
+pub type Receiver = broadcast::Receiver<News>;
+
+/// Takes what was told to whoever hears it.
+#[derive(Clone, Debug)]
+pub(crate) struct Messenger {
+    sender: broadcast::Sender<News>,
+    /// By which a process knows what it has told itself.
+    name: u64,
+}
+
+impl Messenger {
+    pub(crate) fn new() -> Self {
+        Self { sender: broadcast::Sender::new(KEPT), name: rand::random() }
+    }
+
+    /// Tells everybody in this process.
+    pub(crate) fn tell(&self, news: News) {
+        // It is fine if nobody asks.
+        drop(self.sender.send(news));
+    }
+
+    pub(super) fn is_own(&self, name: &str) -> bool {
+        name == self.name()
+    }
+
+    fn name(&self) -> String {
+        format!("{:x}", self.name)
+    }
+}
+
+impl Db {
+    /// What is told from now on, by this process and by those that it [listens](listen) to.
+    pub fn news(&self) -> Receiver {
+        self.messenger.sender.subscribe()
+    }
+}
+
+/// Tells news once the transaction is committed.
+pub async fn tell(tx: &mut Tx, news: News) -> Result<(), Error> {
+    if tx.news.contains(&news) {
+        return Ok(());
+    }
+    notify(tx, &news).await?;
+    tx.news.push(news);
+    Ok(())
+}
+
+/// Tells news to other processes, in a transaction of its own. Only PostgreSQL can.
+pub async fn tell_others(db: &Db, news: &News) -> Result<(), Error> {
+    if db.dialect() != Dialect::Postgres {
+        return Ok(());
+    }
+    db.transact(|tx| notify(tx, news).scope_boxed()).await
+}
+
+async fn notify(tx: &mut Tx, news: &News) -> Result<(), Error> {
+    if tx.dialect() == Dialect::Postgres {
+        let payload = payload(&tx.messenger.name(), news);
+        tx.execute(sql!("notifications/notify"), binds![CHANNEL, payload]).await?;
+    }
+    Ok(())
+}
+
+/// Who tells, what kind of news, and of which DAG or run.
+fn payload(from: &str, news: &News) -> String {
+    let mut words = vec![from, kind(news)];
+    match news {
+        News::QueuedOf { dag_id } => words.push(dag_id),
+        News::Run { dag_id, run_id } => words.extend([dag_id.as_str(), run_id.as_str()]),
+        _ => {}
+    }
+    serde_json::Value::from(words).to_string()
+}
+
+fn kind(news: &News) -> &'static str {
+    match news {
+        News::Queued | News::QueuedOf { .. } => "queued",
+        News::Run { .. } => "run",
+        News::Assets => "assets",
+        News::Dags => "dags",
+        News::Slots => "slots",
+        News::Schedulers => "schedulers",
+        News::Answers => "answers",
+        News::Missed => "missed",
+    }
+}
+
+/// What a payload says, and who. Something that a newer version tells may be anything.
+pub(crate) fn read(payload: &str) -> (String, News) {
+    let words: Vec<String> = serde_json::from_str(payload).unwrap_or_default();
+    let mut words = words.into_iter();
+    let from = words.next().unwrap_or_default();
+    let news = match (words.next().as_deref(), words.next(), words.next()) {
+        (Some("queued"), Some(dag_id), _) => News::QueuedOf { dag_id },
+        (Some("queued"), None, _) => News::Queued,
+        (Some("run"), Some(dag_id), Some(run_id)) => News::Run { dag_id, run_id },
+        (Some("assets"), _, _) => News::Assets,
+        (Some("dags"), _, _) => News::Dags,
+        (Some("slots"), _, _) => News::Slots,
+        (Some("schedulers"), _, _) => News::Schedulers,
+        (Some("answers"), _, _) => News::Answers,
+        _ => News::Missed,
+    };
+    (from, news)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_what_is_heard() {
+        let run = News::Run { dag_id: "a \"b\"".to_owned(), run_id: "c, d".to_owned() };
+        let queued = News::QueuedOf { dag_id: "a \"b\"".to_owned() };
+        let all = [News::Queued, queued, run, News::Assets, News::Dags, News::Slots, News::Schedulers];
+        for news in all.into_iter().chain([News::Answers]) {
+            assert_eq!(read(&payload("7f", &news)), ("7f".to_owned(), news));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_understood_may_be_anything() {
+        for payload in ["", "7", "[]", "[\"\",\"weather\"]", "[\"\",\"run\",\"dag\"]"] {
+            assert_eq!(read(payload), (String::new(), News::Missed), "{payload}");
+        }
+    }
+}
