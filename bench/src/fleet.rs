@@ -18,7 +18,7 @@ use ferroflow_python::timetables::Timetables;
 use ferroflow_python::{ForkServer, ForkServerOptions};
 use ferroflow_scheduler::chores::{KeptBack, Unsettled};
 use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
-use ferroflow_scheduler::run::{Driver, ExecutorNames, Pace};
+use ferroflow_scheduler::run::{ExecutorNames, Pace, RunSettings};
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
 use ferroflow_scheduler::{Context, Definitions, LOCK_PATIENCE, LogPaths, Progress, Questions, chores, job};
 use ferroflow_telemetry::{LogForm, clock, start_logging};
@@ -166,7 +166,7 @@ fn context(
         db: db.clone(),
         settings: Arc::clone(settings),
         job_id,
-        driver: Driver {
+        run_settings: RunSettings {
             job_id: Some(job_id),
             unixname,
             fernet: Arc::clone(&fernet),

@@ -103,9 +103,9 @@ impl Environment {
     /// Names that are not set stay as they are. `place` is named in the error if there is no end to it.
     pub(crate) fn expand(&self, text: &str, place: &str) -> Result<String, Error> {
         // Airflow would loop forever on `A=$A$A`; real configurations nest two or three deep.
-        const MOST_ROUNDS: usize = 20;
+        const MAX_ROUNDS: usize = 20;
         let mut text = text.to_owned();
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let expanded = self.expand_home(&self.expand_variables(&text));
             if expanded == text {
                 return Ok(text);

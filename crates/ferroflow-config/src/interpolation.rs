@@ -13,7 +13,7 @@ pub(crate) fn interpolate<'a>(
 }
 
 /// Python's limit on values that refer to values.
-const MOST_NESTING: usize = 10;
+const MAX_NESTING: usize = 10;
 
 fn append<'a>(
     result: &mut String,
@@ -21,8 +21,8 @@ fn append<'a>(
     lookup: &dyn Fn(&str) -> Option<&'a str>,
     depth: usize,
 ) -> Result<(), String> {
-    if depth > MOST_NESTING {
-        return Err(format!("its references %(…)s are nested more than {MOST_NESTING} deep"));
+    if depth > MAX_NESTING {
+        return Err(format!("its references %(…)s are nested more than {MAX_NESTING} deep"));
     }
     let mut rest = text;
     while let Some(percent) = rest.find('%') {

@@ -21,7 +21,7 @@ pub(crate) fn explain_absence(configuration: &Configuration, section: &str, key:
         .filter(|other| configuration.options(other).contains(&key.as_str()))
         .map(|other| format!("[{other}] {key}"));
     let suggestions =
-        nearest(&key, options).map(str::to_owned).chain(elsewhere).take(MOST_SUGGESTIONS).collect();
+        nearest(&key, options).map(str::to_owned).chain(elsewhere).take(MAX_SUGGESTIONS).collect();
     Error::UnknownOption { section, key, suggestions }
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn unknown_section(configuration: &Configuration, section: &str) -> E
     }
 }
 
-const MOST_SUGGESTIONS: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
 /// Names that differ in at most a third of their letters, nearest first; three at most.
 pub fn nearest<'a>(wanted: &str, names: Vec<&'a str>) -> impl Iterator<Item = &'a str> + use<'a> {
@@ -45,7 +45,7 @@ pub fn nearest<'a>(wanted: &str, names: Vec<&'a str>) -> impl Iterator<Item = &'
         .filter(|(distance, _)| *distance <= most)
         .collect();
     near.sort_unstable();
-    near.into_iter().take(MOST_SUGGESTIONS).map(|(_, name)| name)
+    near.into_iter().take(MAX_SUGGESTIONS).map(|(_, name)| name)
 }
 
 /// Levenshtein's distance.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use ferroflow_execution::Masker;
 
 /// More than this of one child is not kept: a file that prints without end must not fill the disk.
-const MOST_PER_CHILD: usize = 16 << 20;
+const MAX_PER_CHILD: usize = 16 << 20;
 /// Lines are written together: one that prints much would otherwise wait for each of them.
 const TOGETHER: usize = 64 << 10;
 
@@ -117,9 +117,9 @@ impl Drop for ChildLog {
 impl Written {
     fn add(&mut self, record: &str) {
         self.bytes += record.len();
-        if self.bytes > MOST_PER_CHILD {
+        if self.bytes > MAX_PER_CHILD {
             self.given_up = true;
-            let note = format!("More than {} MiB: the rest is dropped", MOST_PER_CHILD >> 20);
+            let note = format!("More than {} MiB: the rest is dropped", MAX_PER_CHILD >> 20);
             self.lines.push_str(&self::record(Stream::Stderr, &note, clock::now()));
         } else {
             self.lines.push_str(record);

@@ -16,7 +16,7 @@ use crate::parse_file::{self, FileToParse, Parsed};
 /// Results that wait to be stored, per child: a slow database slows the parsing down instead of filling memory.
 const BACKLOG: usize = 4;
 /// The same with those that wait for user code, which may hang.
-const MOST_RESULTS: usize = 64;
+const MAX_RESULTS: usize = 64;
 
 impl Manager {
     pub(crate) fn start_children(&mut self, now: Timestamp) {
@@ -120,7 +120,7 @@ impl Manager {
         let at_the_database = self.storing.saturating_sub(self.cx.waiting_for_python());
         self.children < slots
             && at_the_database < slots.saturating_mul(BACKLOG)
-            && self.storing < slots.saturating_mul(MOST_RESULTS)
+            && self.storing < slots.saturating_mul(MAX_RESULTS)
     }
 
     fn slots(&self) -> usize {

@@ -16,7 +16,7 @@ use crate::parse_file::Done;
 
 /// A file is parsed again after so long at the latest, however long `min_file_process_interval` is, if a timetable has
 /// failed, since until then its DAG gets no run, or if nothing is in the database of what came of it.
-pub(crate) const LONGEST_REST_OF_UNFINISHED: SignedDuration = SignedDuration::from_secs(15);
+pub(crate) const MAX_REST_OF_UNFINISHED: SignedDuration = SignedDuration::from_secs(15);
 
 /// How soon a file comes again if somebody has locked a row of it.
 const REST_OF_LOCKED: SignedDuration = SignedDuration::from_secs(5);
@@ -32,7 +32,7 @@ impl Manager {
         if let Some(imports) = done.imports {
             statistics.imports = imports;
         }
-        let longest_rest = done.is_due_soon.then_some(LONGEST_REST_OF_UNFINISHED);
+        let longest_rest = done.is_due_soon.then_some(MAX_REST_OF_UNFINISHED);
         self.finish(file, duration, longest_rest, now);
     }
 
@@ -45,7 +45,7 @@ impl Manager {
 
     /// The file was parsed, but what came of it is not in the database: it is tried again soon.
     pub(crate) fn not_stored(&mut self, file: &DagFile, duration: f64, now: Timestamp) {
-        self.finish(file, duration, Some(LONGEST_REST_OF_UNFINISHED), now);
+        self.finish(file, duration, Some(MAX_REST_OF_UNFINISHED), now);
     }
 
     fn finish(

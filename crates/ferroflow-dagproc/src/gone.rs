@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferroflow_db::notifications::{self, News};
+use ferroflow_db::notifications::{self, Notification};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, asset, dag, import_error};
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::{self, Stopwatch};
@@ -175,7 +175,7 @@ async fn mark<'a>(tx: &mut Tx, dags: &'a [GoneDag]) -> Result<Vec<&'a GoneDag>, 
     if !marked.is_empty() {
         let dag_ids: Vec<&str> = marked.iter().map(|gone| gone.0.dag_id.as_str()).collect();
         forget_dags(tx, &dag_ids).await?;
-        notifications::tell(tx, News::Dags).await?;
+        notifications::notify(tx, Notification::Dags).await?;
     }
     Ok(marked)
 }

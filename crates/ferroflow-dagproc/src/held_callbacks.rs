@@ -52,13 +52,13 @@ pub(crate) async fn take(cx: &Context, bundles: &[String], limit: u32, job_id: i
 /// Removes a callback that was run, or never will be. However long the database does not let it: nobody else would, as long
 /// as this process lives.
 pub(crate) async fn remove(cx: &Context, held: &HeldCallback) {
-    const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+    const MAX_PAUSE: Duration = Duration::from_mins(5);
     let mut pause = Duration::from_secs(5);
     loop {
         let Err(error) = delete(cx, held).await else { return };
         tracing::error!(id = %held.id, "a callback that was run cannot be removed: {}", chain(&error));
         tokio::time::sleep(pause).await;
-        pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+        pause = pause.saturating_mul(2).min(MAX_PAUSE);
     }
 }
 

@@ -22,7 +22,7 @@ use crate::bundle::{Bundle, Occasion, Refreshed};
 use crate::callbacks::Callback;
 use crate::chores::{self, Chore, ChoreDone, Chores};
 use crate::context::Context;
-use crate::events::LONGEST_REST_OF_UNFINISHED;
+use crate::events::MAX_REST_OF_UNFINISHED;
 use crate::file::{DagFile, Statistics};
 use crate::files::{Change, Stamp, Watcher};
 use crate::gone::{Left, Listed};
@@ -32,7 +32,7 @@ use crate::parse_file::{Done, FileToParse, Parsed};
 use crate::waiting_callbacks::{Version, WaitingCallbacks};
 use crate::{Error, LAST_WORDS, Options};
 
-const LONGEST_SLEEP: SignedDuration = SignedDuration::from_secs(1);
+const MAX_SLEEP: SignedDuration = SignedDuration::from_secs(1);
 
 pub(crate) struct Manager {
     pub(crate) cx: Arc<Context>,
@@ -217,7 +217,7 @@ impl Manager {
         let next = file.into_iter().chain(self.chores.next_due()).min();
         let wait = next.map_or(SignedDuration::from_secs(1), |next| next.duration_since(now));
         // Not for long: the clock may be set back meanwhile.
-        Duration::try_from(wait.clamp(SignedDuration::ZERO, LONGEST_SLEEP)).unwrap_or_default()
+        Duration::try_from(wait.clamp(SignedDuration::ZERO, MAX_SLEEP)).unwrap_or_default()
     }
 
     fn ended(&mut self, ended: Result<(Id, Event), JoinError>) {
@@ -253,7 +253,7 @@ impl Manager {
             Event::Parsed(work, Ok(parsed)) => self.begin_to_store(work, parsed),
             Event::Parsed(work, Err(error)) => {
                 tracing::error!(file = %work.file, "a file was not parsed: {}", ferroflow_telemetry::chain(&error));
-                self.queue.finish_for_now(&work.file, now, LONGEST_REST_OF_UNFINISHED);
+                self.queue.finish_for_now(&work.file, now, MAX_REST_OF_UNFINISHED);
             }
             Event::Stored(file, duration, Ok(done)) => self.stored(&file, duration, done, now),
             Event::Stored(file, _, Err(error)) if error.is_busy() => self.put_off(&file, &error, now),
@@ -288,7 +288,7 @@ impl Manager {
             tracing::error!(?label, "this is a bug in ferroflow: {error}");
         }
         match label {
-            Label::Parse(file) => self.queue.finish_for_now(&file, now, LONGEST_REST_OF_UNFINISHED),
+            Label::Parse(file) => self.queue.finish_for_now(&file, now, MAX_REST_OF_UNFINISHED),
             Label::Store(file) => self.not_stored(&file, 0.0, now),
             Label::Folder(..)
             | Label::Callback(_)

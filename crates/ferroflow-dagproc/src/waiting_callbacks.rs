@@ -16,11 +16,11 @@ use crate::manager::{Event, Label, Manager};
 use crate::rest::Rest;
 
 /// After so many failures in a row a version is given up, if its bundle could be used before and after each of them.
-const MOST_FAILURES: u32 = 5;
+const MAX_FAILURES: u32 = 5;
 /// Whoever waits for so long for a folder is held up.
 const SOON: SignedDuration = SignedDuration::from_secs(5);
 /// How many callbacks of a bundle may be held up before no more of it are taken.
-const MOST_HELD_UP: usize = 200;
+const MAX_HELD_UP: usize = 200;
 
 /// A bundle, in one of its versions if it has any. One whose folder cannot be had, or whose class hangs, keeps no other
 /// waiting.
@@ -91,7 +91,7 @@ impl WaitingCallbacks {
         let for_children = self.for_children.iter().filter(|(callback, _)| callback.bundle() == bundle);
         let (stuck, ready): (Vec<_>, Vec<_>) =
             for_children.partition(|(callback, _)| self.is_stuck(callback, now));
-        let is_held_up = self.no_child.is_on(now) || held_up.len() + stuck.len() >= MOST_HELD_UP;
+        let is_held_up = self.no_child.is_on(now) || held_up.len() + stuck.len() >= MAX_HELD_UP;
         waiting.is_empty() && !is_held_up && ready.is_empty() && !is_asked
     }
 
@@ -153,7 +153,7 @@ impl WaitingCallbacks {
         self.for_folders.push_front(callback);
         let search = self.searches.entry(version.clone()).or_default();
         search.failed(usable, now);
-        if search.failures < MOST_FAILURES {
+        if search.failures < MAX_FAILURES {
             return Vec::new();
         }
         self.searches.remove(&version);
@@ -269,7 +269,7 @@ mod tests {
         assert!(!waiting.has_room_for("dags", at(1)), "they may be found soon");
         waiting.searches.remove(&callback_of("dags", "good").version());
         assert!(waiting.has_room_for("dags", at(10)));
-        for _ in 0..MOST_HELD_UP {
+        for _ in 0..MAX_HELD_UP {
             waiting.add(callback_of("dags", "hangs"));
         }
         assert!(!waiting.has_room_for("dags", at(10)) && waiting.has_room_for("other", at(10)));

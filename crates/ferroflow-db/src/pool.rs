@@ -1,6 +1,6 @@
 //! `slot_pool`: how many task instances of a kind may run at once.
 
-use crate::notifications::{self, News};
+use crate::notifications::{self, Notification};
 use crate::statement::{Row, binds, sql};
 use crate::{Error, Tx};
 
@@ -60,7 +60,7 @@ pub async fn set(tx: &mut Tx, pool: &DescribedPool) -> Result<(), Error> {
         pool.team_name.as_deref(),
     ];
     tx.execute(sql!("slot_pool/set"), binds).await?;
-    notifications::tell(tx, News::Slots).await
+    notifications::notify(tx, Notification::Slots).await
 }
 
 /// Deletes a pool. False if there is none of that name.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ferroflow_db::dag_run::{self, DagRun};
 use ferroflow_db::dag_version::serialized_dag::{self, SerializedDag};
 use ferroflow_db::deadline::create::NotMissed;
-use ferroflow_db::notifications::{self, News};
+use ferroflow_db::notifications::{self, Notification};
 use ferroflow_db::task_instance::clear::ClearedRun;
 use ferroflow_db::task_instance::{self, TaskInstance};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, dag, deadline};
@@ -222,8 +222,8 @@ impl Plan {
         self.move_deadlines(tx, now).await?;
         task_instance::clear::note_run(tx, &self.cleared(state), state, now).await?;
         let (dag_id, run_id) = (self.run.dag_id.clone(), self.run.run_id.clone());
-        notifications::tell(tx, News::QueuedOf { dag_id: dag_id.clone() }).await?;
-        notifications::tell(tx, News::Run { dag_id, run_id }).await?;
+        notifications::notify(tx, Notification::QueuedOf { dag_id: dag_id.clone() }).await?;
+        notifications::notify(tx, Notification::Run { dag_id, run_id }).await?;
         Ok(instances.len())
     }
 

@@ -18,7 +18,7 @@ use crate::value::{body, optional};
 use crate::{Answer, Asker, Refusal, Service, read};
 
 /// As much of a message as its column takes.
-const LONGEST_MESSAGE: usize = 2000;
+const MAX_MESSAGE_LENGTH: usize = 2000;
 
 /// What came of a test, as its process told it.
 #[derive(Clone, Debug, Deserialize)]
@@ -136,7 +136,7 @@ impl Service {
     /// Notes what came of a test. A connection that is good is stored, if that was asked for.
     pub async fn end_connection_test(&self, id: Uuid, outcome: &TestOutcome) -> Result<(), Refusal> {
         let (now, is_good) = (clock::now(), outcome.is_good);
-        let shortened = |message: &String| message.chars().take(LONGEST_MESSAGE).collect::<String>();
+        let shortened = |message: &String| message.chars().take(MAX_MESSAGE_LENGTH).collect::<String>();
         let message = outcome.message.as_ref().map(shortened);
         let message = message.as_deref();
         let ended = self.db.transact(|tx| self.end_test(tx, id, is_good, message, now).scope_boxed());

@@ -62,7 +62,7 @@ pub use sdk::{NoSdkVersion, SdkVersion};
 pub use secrets::{Asked, SecretsBackend};
 pub use secrets_backend::PythonBackend;
 pub use task::TaskRequests;
-pub use trigger::{AskedRun, BadParam, BadRunIdPattern, PersonsRun, RunMaking, check_params, trigger};
+pub use trigger::{AskedRun, BadParam, BadRunIdPattern, RunMaking, UserRun, check_params, trigger};
 pub use unreadable::tell_unreadable;
 pub use value::native_times;
 pub use xcom_writes::NewXCom;

@@ -15,7 +15,7 @@ use crate::{Answer, Refusal, Service};
 pub const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// That it still waits is told again after so long.
 const TOLD_AGAIN: Duration = Duration::from_mins(1);
@@ -116,7 +116,7 @@ impl<'a> Patience<'a> {
 
     fn next_wait(&mut self) -> Duration {
         let wait = self.wait;
-        self.wait = (wait * 2).min(LONGEST_WAIT);
+        self.wait = (wait * 2).min(MAX_WAIT);
         wait
     }
 

@@ -36,7 +36,7 @@ pub fn run_response(run: &DagRun, beside: &BesideRun) -> Value {
         "last_scheduling_decision": run.last_scheduling_decision.map(api_time),
         "run_type": run.run_type.as_str(),
         "state": run.state.as_str(),
-        "triggered_by": run.triggered_by.map(|door| door.as_str().to_lowercase()),
+        "triggered_by": run.triggered_by.map(|source| source.as_str().to_lowercase()),
         "triggering_user_name": run.triggering_user_name,
         "conf": conf,
         "note": beside.note,

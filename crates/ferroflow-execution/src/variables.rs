@@ -11,7 +11,7 @@ use crate::value::{body, error_response, map, optional};
 use crate::{Answer, Refusal, Service, read};
 
 /// The longest page of names.
-const MOST_KEYS: i64 = 10_000;
+const MAX_KEYS: i64 = 10_000;
 
 impl Service {
     /// How many names of variables begin with a prefix, and a page of them.
@@ -19,7 +19,7 @@ impl Service {
         let refused = |field, value: i64, expected| {
             Err(Refusal::Invalid { kind: "GetVariableKeys", field, value: value.to_string(), expected })
         };
-        if !(1..=MOST_KEYS).contains(&request.limit) {
+        if !(1..=MAX_KEYS).contains(&request.limit) {
             return refused("limit", request.limit, "give 1 to 10000");
         }
         if request.offset < 0 {

@@ -30,12 +30,12 @@ pub struct Event {
     /// Which try it is.
     pub try_number: i32,
     /// What happened.
-    pub what: Happening,
+    pub what: EventKind,
 }
 
 /// What happened to a task instance.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Happening {
+pub enum EventKind {
     /// Its row has this state now; its process may still be busy with what follows: callbacks, listeners.
     StateSet(TaskState),
     /// Its slot is free, but what became of it is not in its row yet, which cannot be read. It is told once that can be.

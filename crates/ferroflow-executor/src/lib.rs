@@ -9,15 +9,15 @@ mod executor;
 mod heartbeats;
 mod local;
 mod orphans;
+mod prewarmed;
 mod room;
-mod spares;
 mod supervise;
 mod task_log;
-mod templates;
 mod workload;
+mod zygotes;
 
 pub use errands::{CallbackWorkload, ConnectionTestWorkload, Errand, Errands};
-pub use executor::{Event, Executor, Happening};
+pub use executor::{Event, EventKind, Executor};
 pub use local::LocalExecutor;
 pub use orphans::{Adopted, Orphan};
 pub use supervise::{CannotSupervise, Supervision};

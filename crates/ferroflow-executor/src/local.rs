@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::errands::Errands;
 use crate::heartbeats::{Running, Ticket, look_after};
 use crate::supervise::{Supervised, Supervision, Watcher};
-use crate::{Event, Executor, Happening, Workload, WorkloadInstance};
+use crate::{Event, EventKind, Executor, Workload, WorkloadInstance};
 
 /// Runs each task instance in a process of its own, as many at a time as it has slots. While nothing runs, there is
 /// no process but Python's fork server. (Where tasks come one after the other, one process more waits for the next of
@@ -84,14 +84,14 @@ impl Executor for LocalExecutor {
             ti: workload.ti.clone(),
         };
         self.supervisors.spawn(async move {
-            let mut slot = Slot { reporter: &reporter, what: Some(Happening::Ended) };
+            let mut slot = Slot { reporter: &reporter, what: Some(EventKind::Ended) };
             match supervision.supervise(&workload, &reporter, orders).await {
                 Supervised::Ended => {}
-                Supervised::NotStarted(reason) => slot.what = Some(Happening::NotStarted(reason)),
+                Supervised::NotStarted(reason) => slot.what = Some(EventKind::NotStarted(reason)),
                 Supervised::GivenUp(remains) => {
                     slot.tell();
                     supervision.until_gone(&remains).await;
-                    slot.what = Some(Happening::SlotFree);
+                    slot.what = Some(EventKind::SlotFree);
                 }
             }
         });
@@ -139,7 +139,7 @@ struct Reporter {
 struct Slot<'a> {
     reporter: &'a Reporter,
     /// What is told at its end, if it was not told before.
-    what: Option<Happening>,
+    what: Option<EventKind>,
 }
 
 impl Slot<'_> {
@@ -163,7 +163,7 @@ impl Drop for Slot<'_> {
 }
 
 impl Reporter {
-    fn report(&self, what: Happening) {
+    fn report(&self, what: EventKind) {
         let (id, try_number, key) = (self.ti.id, self.ti.try_number, self.ti.key());
         // Nobody may be left to hear it.
         let _ = self.happened.send(Event { id, key, try_number, what });
@@ -182,7 +182,7 @@ impl Watcher for Reporter {
     fn waits_for_long(&self) {
         if self.running.give_slot_back(self.ticket) {
             self.errands.slot_is_free();
-            self.report(Happening::Waits);
+            self.report(EventKind::Waits);
         }
     }
 
@@ -192,7 +192,7 @@ impl Watcher for Reporter {
 
     fn state_set(&self, state: TaskState) {
         self.running.settled(self.ticket);
-        self.report(Happening::StateSet(state));
+        self.report(EventKind::StateSet(state));
     }
 
     fn moved_on(&self) {

@@ -89,7 +89,7 @@ impl Supervision {
         if orphan.hostname.as_deref() != Some(&self.host.name) {
             return Ok(Adopted::Elsewhere);
         }
-        self.service.ended_without_a_word(orphan.id, orphan.try_number, REASON).await?;
+        self.service.fail_unreported(orphan.id, orphan.try_number, REASON).await?;
         Ok(Adopted::Settled)
     }
 }

@@ -6,7 +6,7 @@ use ferroflow_python::Error;
 use ferroflow_telemetry::chain;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// Starts a process. As long as the system is out of what one takes (descriptors, memory, process numbers), it is tried
 /// again: none of what it is for has begun, and its row stays queued.
@@ -20,7 +20,7 @@ where
             Err(error) if error.is_for_now() => {
                 tracing::warn!(what, ?pause, "a process is started later: {}", chain(&error));
                 tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                pause = (pause * 2).min(MAX_PAUSE);
             }
             answered => return answered,
         }

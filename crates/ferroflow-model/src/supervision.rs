@@ -27,7 +27,7 @@ pub enum Exit {
     /// With Python's fork server, from which it was forked.
     WithForkServer,
     /// With the process that had its DAG file imported, from which it was forked.
-    WithTemplate,
+    WithZygote,
 }
 
 /// Why a process was told to end.
@@ -109,7 +109,7 @@ impl fmt::Display for EndedHow {
             Exit::WithForkServer => {
                 f.write_str("Python's fork server died, and the task's process with it.")
             }
-            Exit::WithTemplate => f.write_str(
+            Exit::WithZygote => f.write_str(
                 "The process that had the DAG file imported ([ferroflow] task_templates) died, and the task's process, \
                  which was forked from it, as well.",
             ),
@@ -125,8 +125,7 @@ mod tests {
 
     #[test]
     fn what_was_told_stays_however_it_ended() {
-        for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(11), Exit::WithForkServer, Exit::WithTemplate]
-        {
+        for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(11), Exit::WithForkServer, Exit::WithZygote] {
             for ordered in
                 [None, Some(EndOrder::Overtime), Some(EndOrder::Unwanted), Some(EndOrder::Shutdown)]
             {
@@ -138,8 +137,7 @@ mod tests {
 
     #[test]
     fn silence_is_a_failure_unless_nobody_wants_to_know() {
-        for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(9), Exit::WithForkServer, Exit::WithTemplate]
-        {
+        for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(9), Exit::WithForkServer, Exit::WithZygote] {
             let conclusion = conclude(Ending { exit, ..CRASH });
             assert_eq!(conclusion, Conclusion::WithoutAWord(EndedHow { exit, ordered: None }));
             let unwanted = Ending { exit, ordered: Some(EndOrder::Unwanted), ..CRASH };
@@ -156,7 +154,7 @@ mod tests {
         assert!(text(Exit::Signal(9), None).contains("memory ran out"));
         assert!(text(Exit::Code(7), None).contains("exit code 7"));
         assert!(text(Exit::CannotBeKilled, None).contains("was killed and does not end"));
-        assert!(text(Exit::WithTemplate, None).contains("task_templates"));
+        assert!(text(Exit::WithZygote, None).contains("task_templates"));
         assert!(text(Exit::Signal(9), Some(EndOrder::Shutdown)).contains("executor was stopped"));
         assert!(text(Exit::Signal(9), Some(EndOrder::HeartbeatsFailed)).contains("heartbeat_timeout"));
     }

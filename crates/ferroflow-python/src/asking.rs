@@ -20,7 +20,7 @@ use crate::quarantine::LeftAlone;
 const PROCESSES: usize = 4;
 
 /// Beyond so many turns, those that nobody takes are forgotten.
-const MOST_TURNS: usize = 1_000;
+const MAX_TURNS: usize = 1_000;
 
 /// User code of one kind.
 pub(crate) struct Asking {
@@ -116,7 +116,7 @@ impl Asking {
 
     fn turns_of(&self, subject: &Subject<'_>) -> Vec<Arc<Turn<()>>> {
         let mut turns = locked(&self.turns);
-        if turns.len() >= MOST_TURNS {
+        if turns.len() >= MAX_TURNS {
             turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         }
         let mut turn_of = |name: String| Arc::clone(turns.entry(name).or_default());

@@ -34,7 +34,7 @@ pub enum Entry {
     /// Runs one task, then ends.
     Task,
     /// Keeps a DAG file imported, and forks the tasks of its DAGs.
-    Template,
+    Zygote,
     /// Runs one callback, then ends.
     Callback,
     /// Tries one connection, then ends.
@@ -48,7 +48,7 @@ impl Entry {
             Self::Parse => "parse",
             Self::Helper => "helper",
             Self::Task => "task",
-            Self::Template => "template",
+            Self::Zygote => "template",
             Self::Callback => "callback",
             Self::ConnectionTest => "connection_test",
         }

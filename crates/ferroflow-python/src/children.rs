@@ -61,8 +61,8 @@ impl Children {
         let mut children = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match report {
             Report::Ready { .. }
-            | Report::TemplateReady { .. }
-            | Report::TemplateFiles(_)
+            | Report::ZygoteReady { .. }
+            | Report::ZygoteFiles(_)
             | Report::Unfit { .. } => {}
             Report::Forked { forked, pid, outlives } => {
                 let answer = children.get_mut(&forked).and_then(|child| child.forked.take());

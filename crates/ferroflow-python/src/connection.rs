@@ -41,7 +41,7 @@ pub(crate) struct Connection {
     age: Stopwatch,
     answer_timeout: Duration,
     sdk_version: String,
-    is_template: bool,
+    is_zygote: bool,
 }
 
 /// A child that was just forked.
@@ -100,13 +100,13 @@ impl Connection {
             age,
             answer_timeout: options.answer_timeout,
             sdk_version: ready.sdk,
-            is_template: false,
+            is_zygote: false,
         })
     }
 
     /// A template, which is a fork server too: a child of this one has become it, and speaks over this socket.
-    pub(crate) fn of_template(&self, socket: ControlSocket, mut template: Child) -> Result<Self> {
-        let server = template.process()?;
+    pub(crate) fn of_zygote(&self, socket: ControlSocket, mut zygote: Child) -> Result<Self> {
+        let server = zygote.process()?;
         let (socket, children) = (Arc::new(socket), Arc::new(Children::default()));
         let (losing, lost) = watch::channel(false);
         let pump = tokio::spawn(pump(Arc::clone(&socket), Arc::clone(&children), losing.clone()));
@@ -114,11 +114,11 @@ impl Connection {
         let (wanted, unwanted) = oneshot::channel::<()>();
         tokio::spawn(async move {
             let ended = tokio::select! {
-                ended = template.wait() => Some(ended),
-                _ = unwanted => tokio::time::timeout(LAST_WORD, template.wait()).await.ok(),
+                ended = zygote.wait() => Some(ended),
+                _ = unwanted => tokio::time::timeout(LAST_WORD, zygote.wait()).await.ok(),
             };
             if ended.is_none() {
-                drop(template.end().await);
+                drop(zygote.end().await);
             }
             end.send_replace(true);
             all.lose_all();
@@ -137,7 +137,7 @@ impl Connection {
             age: Stopwatch::start(),
             answer_timeout: self.answer_timeout,
             sdk_version: self.sdk_version.clone(),
-            is_template: true,
+            is_zygote: true,
         })
     }
 
@@ -153,7 +153,7 @@ impl Connection {
 
     /// What its death is called.
     pub(crate) fn loss(&self) -> Error {
-        if self.is_template { Error::TemplateLost } else { Error::Lost }
+        if self.is_zygote { Error::ZygoteLost } else { Error::Lost }
     }
 
     /// What it printed last.
@@ -230,11 +230,11 @@ impl Connection {
     /// Kills a fork server that does not answer, and waits for its end; its children follow. One that cannot be killed
     /// is taken for lost: whoever waits for one of its children sees to the end of that.
     pub(crate) async fn give_up(&self) {
-        tracing::warn!(is_template = self.is_template, "Python's fork server does not answer; it is killed");
+        tracing::warn!(is_zygote = self.is_zygote, "Python's fork server does not answer; it is killed");
         let _ = rustix::process::pidfd_send_signal(&self.server, Signal::KILL);
         if tokio::time::timeout(LAST_WORD, self.lost()).await.is_err() {
             tracing::error!(
-                is_template = self.is_template,
+                is_zygote = self.is_zygote,
                 "Python's fork server cannot be killed; it is replaced"
             );
             self.losing.send_replace(true);

@@ -32,8 +32,8 @@ pub(crate) enum Order {
 #[serde(untagged)]
 pub(crate) enum Report {
     Ready { ready: Box<Ready> },
-    TemplateReady { ready: TemplateFiles },
-    TemplateFiles(TemplateFiles),
+    ZygoteReady { ready: ZygoteFiles },
+    ZygoteFiles(ZygoteFiles),
     Forked { forked: u64, pid: i32, outlives: bool },
     Refused { refused: u64, reason: String, for_now: bool },
     GivenUp { given_up: u64 },
@@ -43,7 +43,7 @@ pub(crate) enum Report {
 
 /// What a template is told first.
 #[derive(Debug, Serialize)]
-pub(crate) struct TemplateOrder<'a> {
+pub(crate) struct ZygoteOrder<'a> {
     pub(crate) bundle: &'a str,
     pub(crate) version: Option<&'a str>,
     pub(crate) file: &'a str,
@@ -52,7 +52,7 @@ pub(crate) struct TemplateOrder<'a> {
 
 /// What a template has imported, or a part of it: files, each with its time of modification and its size.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct TemplateFiles {
+pub(crate) struct ZygoteFiles {
     pub(crate) files: Vec<(PathBuf, i64, u64)>,
 }
 

@@ -57,7 +57,7 @@ pub enum Error {
     Lost,
     /// A template died, or the fork server with it, and all its children.
     #[error("the process that had the DAG file imported died, and its children with it")]
-    TemplateLost,
+    ZygoteLost,
     /// A child was killed and does not end.
     #[error("process {0} was killed and does not end: it waits in the kernel")]
     CannotBeKilled(i32),

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use crate::{Entry, Error, Result};
 
 /// So many helpers may be there that cannot be killed: every question that hangs would add one more.
-const MOST_HELPERS: usize = 8;
+const MAX_HELPERS: usize = 8;
 
 /// When the system is out of descriptors, it is asked again after so long.
 pub(crate) const UNTIL_ROOM: Duration = Duration::from_secs(1);
@@ -82,7 +82,7 @@ impl GivenUp {
     /// Says no to one more helper if there are too many that cannot be killed.
     pub(crate) fn admit(&self, entry: Entry) -> Result<()> {
         let number = self.lock().get(entry.name()).copied().unwrap_or_default();
-        if entry == Entry::Helper && number >= MOST_HELPERS {
+        if entry == Entry::Helper && number >= MAX_HELPERS {
             return Err(Error::Refused(format!("{number} helpers are there that cannot be killed")));
         }
         Ok(())
@@ -153,11 +153,11 @@ mod tests {
         };
         let given_up = Arc::new(GivenUp::default());
         let all: Vec<Remains> =
-            (0..MOST_HELPERS).map(|_| given_up.note(Entry::Helper, pid, &process)).collect();
+            (0..MAX_HELPERS).map(|_| given_up.note(Entry::Helper, pid, &process)).collect();
         assert!(given_up.admit(Entry::Helper).is_err());
         assert!(given_up.admit(Entry::Task).is_ok());
         assert!(!all.iter().any(Remains::is_gone));
-        assert!(is_shown(MOST_HELPERS), "{}", prometheus.shown().text());
+        assert!(is_shown(MAX_HELPERS), "{}", prometheus.shown().text());
         sleeping.kill().unwrap();
         for remains in &all {
             remains.gone().await;

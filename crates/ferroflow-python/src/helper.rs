@@ -26,7 +26,7 @@ use process::HelperProcess;
 /// without having answered anything,
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// up to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// A Python process for one purpose, started when it is needed.
 pub struct Helper {
@@ -139,7 +139,7 @@ impl State {
             return Duration::ZERO;
         };
         let doubled = FIRST_PAUSE.saturating_mul(1 << (self.deaths - 2).min(16));
-        let pause = doubled.min(LONGEST_PAUSE);
+        let pause = doubled.min(MAX_PAUSE);
         // A clock that was set back counts as no time gone by.
         let gone = now.duration_since(died).max(SignedDuration::ZERO).unsigned_abs();
         pause.saturating_sub(gone)
@@ -163,9 +163,9 @@ mod tests {
         assert_eq!(state(1).pause(at(1000)), Duration::ZERO);
         assert_eq!(state(2).pause(at(1000)), FIRST_PAUSE);
         assert_eq!(state(4).pause(at(1000)), FIRST_PAUSE * 4);
-        assert_eq!(state(40).pause(at(1000)), LONGEST_PAUSE);
+        assert_eq!(state(40).pause(at(1000)), MAX_PAUSE);
         assert_eq!(state(40).pause(at(1010)), Duration::from_secs(20));
         assert_eq!(state(40).pause(at(2000)), Duration::ZERO);
-        assert_eq!(state(40).pause(at(10)), LONGEST_PAUSE, "the clock was set back");
+        assert_eq!(state(40).pause(at(10)), MAX_PAUSE, "the clock was set back");
     }
 }

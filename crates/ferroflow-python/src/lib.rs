@@ -38,8 +38,8 @@ mod strays;
 mod streams;
 pub mod survey;
 pub mod task_instances;
-mod template;
 pub mod timetables;
+mod zygote;
 
 pub use child::{Child, ChildLimits, Entry, Exit, Usage};
 pub use error::{Error, Result};
@@ -52,4 +52,4 @@ pub use parse::{DagWarning, ImportError, ParseLimits, ParseRequest, ParsedFile, 
 pub use quarantine::ASKED_AGAIN;
 pub use serve::serve;
 pub use server::ForkServer;
-pub use template::{Template, TemplateFile, TemplateLimits};
+pub use zygote::{Zygote, ZygoteFile, ZygoteLimits};

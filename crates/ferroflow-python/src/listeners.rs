@@ -20,7 +20,7 @@ use crate::helper::{Helper, HelperError};
 use crate::quarantine::{Deed, Quarantine};
 
 /// How much waits to be told at most.
-const MOST_UNTOLD: usize = 10_000;
+const MAX_UNTOLD: usize = 10_000;
 
 /// Something that listeners may want to hear of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub struct SchedulerListeners {
 impl SchedulerListeners {
     /// Starts to tell what happens. A listener may take up to `limit` (`[ferroflow] user_code_timeout`) each time.
     pub fn start(server: ForkServer, limit: Duration) -> Self {
-        let (queue, happened) = channel(MOST_UNTOLD);
+        let (queue, happened) = channel(MAX_UNTOLD);
         let told = Telling {
             helper: Helper::new(server, "listeners of the scheduler"),
             limit,

@@ -12,7 +12,7 @@ use crate::Entry;
 const TICKS_PER_SECOND: u64 = 100;
 
 /// How many generations are looked at: a chain that changes meanwhile has an end, too.
-const MOST_ANCESTORS: usize = 100;
+const MAX_ANCESTORS: usize = 100;
 
 /// What a child of a fork server is called until it was told what to do: see `titles.py`.
 pub fn untold_title(entry: Entry) -> String {
@@ -37,7 +37,7 @@ pub fn started(pid: i32) -> Option<Timestamp> {
 pub fn is_own(pid: i32) -> bool {
     let own = std::process::id().cast_signed();
     let ancestors = std::iter::successors(Some(pid), |pid| Some(read_stat(*pid)?.parent));
-    ancestors.take(MOST_ANCESTORS).take_while(|pid| *pid > 0).any(|pid| pid == own)
+    ancestors.take(MAX_ANCESTORS).take_while(|pid| *pid > 0).any(|pid| pid == own)
 }
 
 fn folder(pid: i32) -> PathBuf {

@@ -13,7 +13,7 @@ use crate::connection::Connection;
 use crate::given_up::{GivenUp, Remains};
 use crate::options::ForkServerOptions;
 use crate::output::Sink;
-use crate::template::{Template, TemplateFile, TemplateLimits};
+use crate::zygote::{Zygote, ZygoteFile, ZygoteLimits};
 use crate::{Error, Result};
 
 /// So long a fork server must have lived to be forgiven its death.
@@ -21,7 +21,7 @@ const PROVEN: Duration = Duration::from_mins(1);
 /// After so many deaths in a row callers are told, and no longer wait.
 const PATIENCE: u32 = 4;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// A handle to a warm Python process, from which children are forked. Cheap to clone.
 ///
@@ -81,13 +81,13 @@ impl ForkServer {
     }
 
     /// Has a DAG file imported in a process from which its tasks can be forked.
-    pub async fn template(
+    pub async fn zygote(
         &self,
-        file: &TemplateFile,
-        limits: TemplateLimits,
+        file: &ZygoteFile,
+        limits: ZygoteLimits,
         sink: &Arc<dyn Sink>,
-    ) -> Result<Template> {
-        Template::start(self.connection().await?, file, limits, sink).await
+    ) -> Result<Zygote> {
+        Zygote::start(self.connection().await?, file, limits, sink).await
     }
 
     /// A turn to parse, unless somebody needs to do so alone.
@@ -183,7 +183,7 @@ impl State {
 /// Twice as long after each death: the first may have been an accident.
 fn wait_after(deaths: u32) -> Duration {
     let doubled = 2_u32.saturating_pow(deaths.saturating_sub(1));
-    FIRST_WAIT.saturating_mul(doubled).min(LONGEST_WAIT)
+    FIRST_WAIT.saturating_mul(doubled).min(MAX_WAIT)
 }
 
 #[cfg(test)]
@@ -193,6 +193,6 @@ mod tests {
     #[test]
     fn each_death_in_a_row_costs_a_longer_wait_up_to_a_limit() {
         assert_eq!([1, 2, 3, 4].map(|deaths| wait_after(deaths).as_millis()), [100, 200, 400, 800]);
-        assert_eq!([20, u32::MAX].map(wait_after), [LONGEST_WAIT; 2]);
+        assert_eq!([20, u32::MAX].map(wait_after), [MAX_WAIT; 2]);
     }
 }

@@ -90,7 +90,7 @@ impl InstanceRules {
     }
 
     /// How the instances are to be.
-    pub async fn shape(&self, question: &Question) -> Result<Shaped, InstanceRuleError> {
+    pub async fn apply_mutation_hook(&self, question: &Question) -> Result<Shaped, InstanceRuleError> {
         let dag_id = question.dag_id.as_str();
         let subject = Subject { who: dag_id, classes: question.classes.clone(), is_asked_again: true };
         let answer = self.asking.call(&subject, "task_instances.shape", question.params()).await;

@@ -30,7 +30,7 @@ pub use references::{ReferenceError, RunToBe};
 use answers::{Instant, Interval, Run, last_run};
 
 /// How many descriptions are kept. Beyond it all are forgotten: asking again takes a millisecond each.
-const MOST_DESCRIPTIONS: usize = 10_000;
+const MAX_DESCRIPTIONS: usize = 10_000;
 
 /// The custom timetables of an installation.
 pub struct Timetables {
@@ -61,7 +61,7 @@ impl Timetables {
         }
         let described: Arc<Described> = Arc::new(self.ask("timetable.describe", timetable, json!({})).await?);
         let mut descriptions = locked(&self.descriptions);
-        if descriptions.len() >= MOST_DESCRIPTIONS {
+        if descriptions.len() >= MAX_DESCRIPTIONS {
             descriptions.clear();
         }
         descriptions.insert(timetable.text().to_owned(), Arc::clone(&described));

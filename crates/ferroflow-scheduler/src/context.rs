@@ -10,9 +10,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::chores::{KeptBack, Unsettled};
 use crate::definitions::Definitions;
+use crate::loop_status::Progress;
 use crate::questions::Answered;
-use crate::run::Driver;
-use crate::standing::Progress;
+use crate::run::RunSettings;
 
 /// What a step needs besides `now`: shared by all of them, and changed by none.
 pub struct Context {
@@ -23,7 +23,7 @@ pub struct Context {
     /// This scheduler's row in `job`, by which its peers know it.
     pub job_id: i64,
     /// Who drives runs: the same job, with what that takes.
-    pub driver: Driver,
+    pub run_settings: RunSettings,
     /// What puts down what became of tasks that could not tell.
     pub service: Service,
     /// What evaluates timetables that somebody wrote in Python; none where there is no Python.
@@ -43,7 +43,7 @@ impl Context {
     pub(crate) fn wait_for_no_user_code(&self) -> UnboundedReceiver<Answered> {
         // Whoever is left alone is asked again: nothing is lost by it.
         self.timetables.iter().for_each(|timetables| timetables.blame_classes());
-        self.driver.rules.iter().for_each(|rules| rules.blame_classes());
-        self.driver.questions.answered_later()
+        self.run_settings.rules.iter().for_each(|rules| rules.blame_classes());
+        self.run_settings.questions.answered_later()
     }
 }

@@ -15,26 +15,26 @@ use jiff::{SignedDuration, Timestamp};
 use crate::chores;
 use crate::create_runs::{CreatedRuns, create_some, next_due};
 use crate::dispatch::dispatch;
+use crate::due_steps::{DueSteps, pause_for};
 use crate::examine_runs::{ExaminedRuns, examine_runs};
-use crate::executors::Heard;
+use crate::executor_events::{EventOutcome, process_executor_event};
+use crate::executors::TrackedEvent;
 use crate::fair_queue::Cause;
-use crate::harvest::{Met, harvest};
 use crate::kept_events::drop_event;
-use crate::look_around::look_around;
 use crate::metrics;
+use crate::rescan::rescan;
 use crate::scheduler::Scheduler;
 use crate::slice::Slice;
 use crate::start_runs::{StartedRuns, Waiting, start_some};
-use crate::wants::{Wants, pause_for};
-use crate::{Error, attended::RunKey};
+use crate::{Error, active_runs::RunKey};
 
 pub use report::{CycleReport, Step};
 
 /// How often the critical section is passed through in one cycle.
-const MOST_PASSES: usize = 4;
+const MAX_PASSES: usize = 4;
 
-/// So many rows that others hold are waited for in one harvest, of what was just told and of what was kept.
-pub(crate) const MOST_HELD: usize = 2;
+/// So many rows that others hold are waited for in one process_executor_event, of what was just told and of what was kept.
+pub(crate) const MAX_HELD: usize = 2;
 
 impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Does all that is to be done at this time. What it could not do because of the database is still asked for.
@@ -52,13 +52,13 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         self.told.cycle(&report, self.latest);
         done?;
         scheduling::loop_done(watch.elapsed());
-        scheduling::runs_attended(self.attended.len());
+        scheduling::runs_attended(self.active_runs.len());
         metrics::executors(&self.executors.slots());
         Ok(report)
     }
 
     async fn steps(&mut self, report: &mut CycleReport, clock: impl Fn() -> Timestamp) -> Result<(), Error> {
-        let (mut next, mut failed) = (Some(Step::Harvest), Ok(()));
+        let (mut next, mut failed) = (Some(Step::ExecutorEvents), Ok(()));
         while let Some(step) = next {
             let now = clock();
             self.mind_the_clock(now);
@@ -83,27 +83,27 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         report: &mut CycleReport,
         now: Timestamp,
     ) -> Result<Option<Step>, Error> {
-        self.standing.begins(step, now);
+        self.loop_status.begins(step, now);
         Ok(Some(match step {
-            Step::Harvest => {
-                self.harvest(now).await?;
-                Step::LookAround
+            Step::ExecutorEvents => {
+                self.process_executor_events(now).await?;
+                Step::Rescan
             }
-            Step::LookAround => {
+            Step::Rescan => {
                 self.look_at_runs(now).await?;
-                if now >= self.wants.look_at {
-                    self.look_around(now).await?;
+                if now >= self.due_steps.look_at {
+                    self.rescan(now).await?;
                 }
                 Step::CreateRuns
             }
             Step::CreateRuns => {
-                let is_due = self.wants.create_at.is_some_and(|at| at <= now);
+                let is_due = self.due_steps.create_at.is_some_and(|at| at <= now);
                 if is_due && !self.due.is_under_way() {
                     // It may be that a run has waited for this time to start.
-                    self.wants.start = Waiting::All;
+                    self.due_steps.start = Waiting::All;
                 }
                 self.let_the_crowd_wait();
-                if (self.wants.create || is_due) && !self.crowd_waits {
+                if (self.due_steps.create || is_due) && !self.crowd_waits {
                     unless_held(self.create_runs(&mut report.created, now).await, "runs are made")?;
                 }
                 Step::StartRuns
@@ -114,7 +114,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             }
             Step::ExamineRuns => {
                 // What was told since the cycle began is acted on with the rest.
-                self.take_in_news();
+                self.take_in_notifications();
                 self.look_at_runs(now).await?;
                 report.examined = self.examine_runs(now).await;
                 Step::QueueTasks
@@ -140,7 +140,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// While many runs are due, every second cycle is without them if somebody waits for what has happened: making and
     /// starting some of them takes longer than all the rest of a cycle.
     fn let_the_crowd_wait(&mut self) {
-        let does_somebody_wait = !self.wants.start_soon.is_empty() || self.attended.has_events();
+        let does_somebody_wait = !self.due_steps.start_soon.is_empty() || self.active_runs.has_events();
         self.crowd_waits = self.due.is_under_way() && does_somebody_wait && !self.crowd_waits;
     }
 
@@ -148,127 +148,127 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     fn mind_the_clock(&mut self, now: Timestamp) {
         if now < self.latest {
             tracing::warn!(before = %self.latest, %now, "the clock was set back");
-            self.wants = Wants::at_first();
+            self.due_steps = DueSteps::at_first();
             self.chores.clock_was_set_back(now);
-            self.attended.wait_for_nothing();
+            self.active_runs.wait_for_nothing();
             self.due.begin_anew();
         }
         self.latest = now;
     }
 
     /// Brings what executors told together with the rows, and has the runs know of it.
-    pub(crate) async fn harvest(&mut self, now: Timestamp) -> Result<(), Error> {
+    pub(crate) async fn process_executor_events(&mut self, now: Timestamp) -> Result<(), Error> {
         let watch = Stopwatch::start();
         self.take_in_events().await;
         metrics::events_taken_in(&self.executors.slots(), watch.elapsed());
-        self.take_in_news();
+        self.take_in_notifications();
         self.take_in_answers();
-        let has_heard = !self.heard.is_empty();
-        self.harvest_kept(now).await?;
+        let has_heard = !self.executor_events.is_empty();
+        self.process_kept_events(now).await?;
         let mut held = 0;
-        for _ in 0..self.heard.len() {
+        for _ in 0..self.executor_events.len() {
             self.cx.progress.gets_on();
-            let Some(heard) = self.heard.pop_front() else { break };
-            let Err(error) = self.take_in(&heard).await else { continue };
+            let Some(tracked) = self.executor_events.pop_front() else { break };
+            let Err(error) = self.take_in(&tracked).await else { continue };
             if error.is_about_data() && error.bad_row().is_none() {
-                drop_event(&heard, &chain(&error));
+                drop_event(&tracked, &chain(&error));
             } else if error.is_busy() {
-                self.keep(heard, &error, now);
+                self.keep(tracked, &error, now);
                 held += 1;
-                if held == MOST_HELD {
+                if held == MAX_HELD {
                     break;
                 }
             } else if error.is_passing() {
-                self.heard.push_front(heard);
+                self.executor_events.push_front(tracked);
                 return Err(error);
             } else {
                 // A row cannot be read, or somebody's trigger in the database refuses it: that is no matter of others.
-                self.keep(heard, &error, now);
+                self.keep(tracked, &error, now);
             }
         }
         if has_heard {
-            self.tell_of_slots().await?;
+            self.notify_free_slots().await?;
         }
         Ok(())
     }
 
     /// Brings one event together with its row, and has its run know of it.
-    pub(crate) async fn take_in(&mut self, heard: &Heard) -> Result<(), Error> {
+    pub(crate) async fn take_in(&mut self, tracked: &TrackedEvent) -> Result<(), Error> {
         // It nests deeper than the compiler would follow from the cycle on.
-        let harvested = harvest(&self.cx.db, &self.cx.service, Some(self.cx.job_id), heard);
+        let harvested = process_executor_event(&self.cx.db, &self.cx.service, Some(self.cx.job_id), tracked);
         let harvested = Box::pin(harvested).await?;
-        if let Met::PutDown(_) = harvested.what {
-            self.tell_task_failed(&harvested.key, heard.why_it_ended());
+        if let EventOutcome::RecordedFailure(_) = harvested.what {
+            self.notify_task_failed(&harvested.key, tracked.why_it_ended());
         }
         let state = match harvested.what {
-            Met::Told(state) => Some(state),
+            EventOutcome::Told(state) => Some(state),
             _ => None,
         };
         if harvested.is_news() {
-            self.attended.hear(&harvested.key, harvested.id, state);
+            self.active_runs.mark_changed(&harvested.key, harvested.id, state);
         }
         Ok(())
     }
 
     /// Finds what nobody has told.
-    async fn look_around(&mut self, now: Timestamp) -> Result<(), Error> {
+    async fn rescan(&mut self, now: Timestamp) -> Result<(), Error> {
         let here = self.executors.ids().collect();
-        look_around(&self.cx, &mut self.attended, &mut self.surroundings, &here, now).await?;
+        rescan(&self.cx, &mut self.active_runs, &mut self.surroundings, &here, now).await?;
         let swept = self.queue.sweep(&self.cx, now).await?;
         self.told.others.dags(&swept.set_aside);
-        (self.wants.create, self.wants.start) = (true, Waiting::All);
-        let large = pause_for(self.attended.len(), self.queue.len());
+        (self.due_steps.create, self.due_steps.start) = (true, Waiting::All);
+        let large = pause_for(self.active_runs.len(), self.queue.len());
         let pause = self.cx.settings.scheduler.scheduler_idle_sleep_time.max(large);
         let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::from_secs(1));
-        self.wants.look_at = now.checked_add(pause).unwrap_or(Timestamp::MAX);
+        self.due_steps.look_at = now.checked_add(pause).unwrap_or(Timestamp::MAX);
         Ok(())
     }
 
     async fn create_runs(&mut self, created: &mut CreatedRuns, now: Timestamp) -> Result<(), Error> {
-        let slice = Slice::new(&self.news);
+        let slice = Slice::new(&self.notifications);
         let done = loop {
             let done = create_some(&self.cx, &mut self.due, now, created).await;
             if done.is_err() || !self.due.is_under_way() || slice.is_over() {
                 break done;
             }
         };
-        self.wants.start.add(created.created.iter().map(|run| run.dag_id.clone()));
+        self.due_steps.start.add(created.created.iter().map(|run| run.dag_id.clone()));
         done?;
         // What is due and cannot be made at the moment is tried again with the next look around.
         let has_made = !created.created.is_empty() || !created.advanced.is_empty();
-        self.wants.create = self.due.is_under_way() || (created.is_more_due && has_made);
+        self.due_steps.create = self.due.is_under_way() || (created.is_more_due && has_made);
         if !self.due.is_under_way() {
-            if self.wants.create_at.is_some_and(|at| at <= now) {
+            if self.due_steps.create_at.is_some_and(|at| at <= now) {
                 // The time of a run that waited to start may have come meanwhile.
-                self.wants.start = Waiting::All;
+                self.due_steps.start = Waiting::All;
             }
-            self.wants.create_at = next_due(&self.cx, now).await?;
+            self.due_steps.create_at = next_due(&self.cx, now).await?;
         }
         Ok(())
     }
 
     /// First where somebody waits for it.
     async fn start_wanted(&mut self, started: &mut StartedRuns, now: Timestamp) -> Result<(), Error> {
-        if !self.wants.start_soon.is_empty() {
+        if !self.due_steps.start_soon.is_empty() {
             unless_held(self.start_soon(started, now).await, "runs are started")?;
         }
-        if !self.wants.start.is_none() && !self.crowd_waits {
+        if !self.due_steps.start.is_none() && !self.crowd_waits {
             unless_held(self.start_runs(started, now).await, "runs are started")?;
         }
         Ok(())
     }
 
     async fn start_runs(&mut self, started: &mut StartedRuns, now: Timestamp) -> Result<(), Error> {
-        let of = self.wants.start.clone();
+        let of = self.due_steps.start.clone();
         let later = self.start(&of, false, started, now).await?;
-        self.wants.start = Waiting::of(&later);
+        self.due_steps.start = Waiting::of(&later);
         Ok(())
     }
 
     /// The same where somebody waits for it.
     async fn start_soon(&mut self, started: &mut StartedRuns, now: Timestamp) -> Result<(), Error> {
-        let of = Waiting::Of(self.wants.start_soon.clone());
-        self.wants.start_soon = self.start(&of, true, started, now).await?;
+        let of = Waiting::Of(self.due_steps.start_soon.clone());
+        self.due_steps.start_soon = self.start(&of, true, started, now).await?;
         Ok(())
     }
 
@@ -280,7 +280,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         started: &mut StartedRuns,
         now: Timestamp,
     ) -> Result<BTreeSet<String>, Error> {
-        let slice = if is_endless { Slice::endless() } else { Slice::new(&self.news) };
+        let slice = if is_endless { Slice::endless() } else { Slice::new(&self.notifications) };
         let mut part = StartedRuns::default();
         let done = start_some(&self.cx, of, &mut self.unstarted, &slice, now, &mut part).await;
         self.take_in_started(&part);
@@ -290,7 +290,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     }
 
     fn take_in_started(&mut self, started: &StartedRuns) {
-        self.tell_started(started);
+        self.notify_started(started);
         for run in &started.started {
             let key = RunKey { dag_id: run.dag_id.clone(), run_id: run.run_id.clone() };
             let cause = match run.run_type {
@@ -298,20 +298,20 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 // Somebody waits for it, however many schedules are due.
                 _ => Cause::Event,
             };
-            self.attended.attend(key, run.id, cause);
+            self.active_runs.track(key, run.id, cause);
         }
     }
 
     async fn examine_runs(&mut self, now: Timestamp) -> ExaminedRuns {
         let peers = &self.surroundings.peers;
-        let slice = Slice::new(&self.news);
-        let examined = examine_runs(&self.cx, &mut self.attended, peers, self.width, &slice, now).await;
-        self.tell_ended(&examined);
+        let slice = Slice::new(&self.notifications);
+        let examined = examine_runs(&self.cx, &mut self.active_runs, peers, self.width, &slice, now).await;
+        self.notify_ended(&examined);
         self.queue.add(examined.scheduled.iter().map(|instance| instance.id));
         if !examined.ended.is_empty() {
             // There is room for others.
-            self.wants.create = true;
-            self.wants.start_soon.extend(examined.ended.iter().map(|(key, _)| key.dag_id.clone()));
+            self.due_steps.create = true;
+            self.due_steps.start_soon.extend(examined.ended.iter().map(|(key, _)| key.dag_id.clone()));
         }
         examined
     }
@@ -330,14 +330,14 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         let Some(pass) = report.passes.last() else { return Ok(false) };
         let dispatched = dispatch(&self.cx.service, &self.paths, &mut self.executors, &pass.queued).await;
         for task in &pass.queued {
-            self.attended.hear(&task.row.key, task.row.id, task.row.state);
+            self.active_runs.mark_changed(&task.row.key, task.row.id, task.row.state);
         }
-        let unknown = |event| Heard { event, is_told: false, is_still_known: false };
-        self.heard.extend(dispatched.to_put_down.iter().cloned().map(unknown));
+        let unknown = |event| TrackedEvent { event, is_told: false, is_still_known: false };
+        self.executor_events.extend(dispatched.to_fail.iter().cloned().map(unknown));
         report.dispatched.push(dispatched);
-        let is_worth_it = pass.is_worth_repeating && !pass.is_busy && report.passes.len() < MOST_PASSES;
+        let is_worth_it = pass.is_worth_repeating && !pass.is_busy && report.passes.len() < MAX_PASSES;
         // Others have their turn if somebody has told something.
-        Ok(is_worth_it && self.news.is_empty())
+        Ok(is_worth_it && self.notifications.is_empty())
     }
 }
 

@@ -3,12 +3,12 @@
 
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_execution::Service;
-use ferroflow_executor::{Event, Executor, Happening, Workload};
+use ferroflow_executor::{Event, EventKind, Executor, Workload};
 use ferroflow_telemetry::chain;
 
 use crate::LogPaths;
+use crate::executor_events::record_failure;
 use crate::executors::Executors;
-use crate::harvest::put_down;
 use crate::queue_tasks::QueuedTask;
 use crate::workload::{DagFile, workload};
 
@@ -20,7 +20,7 @@ pub struct Dispatched {
     /// Those that could not, and why. They have failed, or are tried again if they may be.
     pub impossible: Vec<(TaskInstanceKey, String)>,
     /// Those that could not, of which the database did not take that. It is still to be put down.
-    pub to_put_down: Vec<Event>,
+    pub to_fail: Vec<Event>,
 }
 
 /// Hands queued task instances to their executors.
@@ -54,12 +54,12 @@ pub async fn dispatch<E: Executor>(
     // Only now: the others do not wait for it.
     for (task, reason) in impossible {
         let (id, try_number, key) = (task.row.id, task.row.try_number, task.row.key.clone());
-        match put_down(service, id, try_number, &reason).await {
+        match record_failure(service, id, try_number, &reason).await {
             Ok(_) => dispatched.impossible.push((key, reason)),
             Err(error) => {
                 tracing::warn!(%id, "that a task cannot be handed over is stored later: {}", chain(&error));
-                let what = Happening::NotStarted(reason);
-                dispatched.to_put_down.push(Event { id, key, try_number, what });
+                let what = EventKind::NotStarted(reason);
+                dispatched.to_fail.push(Event { id, key, try_number, what });
             }
         }
     }

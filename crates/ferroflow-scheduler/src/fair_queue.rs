@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::attended::RunKey;
+use crate::active_runs::RunKey;
 
 /// The part of what is taken that is left to the crowd: one in so many.
 const SHARE_OF_CROWD: usize = 5;

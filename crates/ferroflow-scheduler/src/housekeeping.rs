@@ -8,7 +8,7 @@ use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
 use jiff::Timestamp;
 
-use crate::attended::RunKey;
+use crate::active_runs::RunKey;
 use crate::chores::{self, Chore, ExecutorCallback, Report};
 use crate::scheduler::Scheduler;
 
@@ -43,7 +43,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             Report::Heartbeats(found) => {
                 for (id, key, _) in &found.ended {
                     self.executors.terminate(*id);
-                    self.tell_task_failed(key, SILENT);
+                    self.notify_task_failed(key, SILENT);
                     self.read_again(key);
                 }
             }
@@ -65,7 +65,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             Report::Paused(runs) => {
                 for run in runs {
                     let (dag_id, run_id) = (run.dag_id.clone(), run.run_id.clone());
-                    self.attended.attend_held(RunKey { dag_id, run_id }, run.id);
+                    self.active_runs.track_held(RunKey { dag_id, run_id }, run.id);
                 }
             }
             Report::ExecutorCallbacks(found) => {
@@ -85,11 +85,11 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             _ => return,
         }
         // Others may have become ready with it, and runs be left to look after.
-        self.wants.look_at = self.wants.look_at.min(now);
+        self.due_steps.look_at = self.due_steps.look_at.min(now);
     }
 
     fn read_again(&mut self, key: &TaskInstanceKey) {
-        self.attended.forget(&RunKey::from(key));
+        self.active_runs.forget(&RunKey::from(key));
     }
 }
 

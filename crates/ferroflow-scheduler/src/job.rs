@@ -2,14 +2,14 @@
 
 use ferroflow_db::dag_run::ownership;
 use ferroflow_db::job::{self, NewJob};
-use ferroflow_db::notifications::{self, News};
+use ferroflow_db::notifications::{self, Notification};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx};
 use ferroflow_execution::Host;
 use ferroflow_model::state::JobState;
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
 
-use crate::look_around::{EXECUTOR_CLASS, JOB_TYPE};
+use crate::rescan::{EXECUTOR_CLASS, JOB_TYPE};
 
 /// Announces a scheduler on this host. Returns the id of its row.
 pub async fn start(db: &Db, host: &Host, now: Timestamp) -> Result<i64, Error> {
@@ -40,7 +40,7 @@ pub async fn retire(db: &Db, id: i64) -> Result<(), Error> {
     let let_go = db.transact(|tx| {
         async move {
             ownership::let_go(tx, id).await?;
-            notifications::tell(tx, News::Schedulers).await
+            notifications::notify(tx, Notification::Schedulers).await
         }
         .scope_boxed()
     });
@@ -61,5 +61,5 @@ async fn finish(tx: &mut Tx, id: i64, outcome: JobState, now: Timestamp) -> Resu
         job::finish(tx, id, outcome, now).await?;
     }
     // Its runs wait for somebody.
-    notifications::tell(tx, News::Schedulers).await
+    notifications::notify(tx, Notification::Schedulers).await
 }

@@ -14,8 +14,8 @@ use ferroflow_telemetry::metrics::scheduling;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use crate::cycle::MOST_HELD;
-use crate::executors::Heard;
+use crate::cycle::MAX_HELD;
+use crate::executors::TrackedEvent;
 use crate::scheduler::Scheduler;
 use crate::{Error, chores};
 
@@ -23,12 +23,12 @@ use crate::{Error, chores};
 const MOST: usize = 1_000;
 
 /// So many are tried again in one harvest: what was told since must not wait for all of them.
-const MOST_TRIED: usize = 50;
+const MAX_TRIED: usize = 50;
 
 /// After so long one is tried again, and after twice as long every time.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(1);
-const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(30);
-const LONGEST_PAUSE_FOR_DATABASE: SignedDuration = SignedDuration::from_secs(5);
+const MAX_PAUSE: SignedDuration = SignedDuration::from_secs(30);
+const MAX_PAUSE_FOR_DATABASE: SignedDuration = SignedDuration::from_secs(5);
 
 /// What an event waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(crate) struct KeptEvents {
 #[derive(Debug)]
 pub(crate) struct Kept {
     number: u64,
-    heard: Heard,
+    tracked: TrackedEvent,
     waits_for: WaitsFor,
     pause: SignedDuration,
     due: Timestamp,
@@ -75,22 +75,22 @@ impl KeptEvents {
     }
 
     /// Keeps one for a while. Answers the oldest of those that wait for a row to be mended if that is one too many.
-    fn keep(&mut self, heard: Heard, waits_for: WaitsFor, now: Timestamp) -> Option<Heard> {
+    fn keep(&mut self, tracked: TrackedEvent, waits_for: WaitsFor, now: Timestamp) -> Option<TrackedEvent> {
         let (number, pause) = (self.next, FIRST_PAUSE);
         self.next += 1;
-        self.kept.insert(number, Kept { number, heard, waits_for, pause, due: later(now, pause) });
+        self.kept.insert(number, Kept { number, tracked, waits_for, pause, due: later(now, pause) });
         if self.waiting_for(WaitsFor::Mending) <= MOST {
             return None;
         }
         let mut unreadable = self.kept.values().filter(|kept| kept.waits_for == WaitsFor::Mending);
         let oldest = unreadable.next()?.number;
-        self.kept.remove(&oldest).map(|oldest| oldest.heard)
+        self.kept.remove(&oldest).map(|oldest| oldest.tracked)
     }
 
     /// Takes the oldest that is to be tried again.
     fn take_due(&mut self, now: Timestamp) -> Option<Kept> {
         // One that is due much later was kept before the clock was set back.
-        let is_due = |kept: &Kept| kept.due <= now || kept.due > later(now, LONGEST_PAUSE);
+        let is_due = |kept: &Kept| kept.due <= now || kept.due > later(now, MAX_PAUSE);
         let number = *self.kept.iter().find(|(_, kept)| is_due(kept))?.0;
         self.kept.remove(&number)
     }
@@ -98,8 +98,8 @@ impl KeptEvents {
     /// Keeps one that was tried in vain for longer.
     fn put_back(&mut self, kept: Kept, waits_for: WaitsFor, now: Timestamp) {
         let longest = match waits_for {
-            WaitsFor::Mending => LONGEST_PAUSE,
-            WaitsFor::Database => LONGEST_PAUSE_FOR_DATABASE,
+            WaitsFor::Mending => MAX_PAUSE,
+            WaitsFor::Database => MAX_PAUSE_FOR_DATABASE,
         };
         let pause = (kept.pause * 2).min(longest);
         self.kept.insert(kept.number, Kept { waits_for, pause, due: later(now, pause), ..kept });
@@ -108,13 +108,13 @@ impl KeptEvents {
 
 impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Keeps an event that met an error which concerns nobody else.
-    pub(crate) fn keep(&mut self, heard: Heard, error: &Error, now: Timestamp) {
+    pub(crate) fn keep(&mut self, tracked: TrackedEvent, error: &Error, now: Timestamp) {
         let waits_for = WaitsFor::after(error);
         if let Some(bad) = error.bad_row() {
             self.cx.db.unreadable().note(bad);
         }
-        let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &heard.event.key;
-        let try_number = heard.event.try_number;
+        let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &tracked.event.key;
+        let try_number = tracked.event.try_number;
         let until = match waits_for {
             WaitsFor::Mending => "a row is mended",
             WaitsFor::Database => "the database takes it",
@@ -129,27 +129,27 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             "what an executor told is kept until {until}: {}",
             chain(error)
         );
-        if let Some(oldest) = self.kept.keep(heard, waits_for, now) {
+        if let Some(oldest) = self.kept.keep(tracked, waits_for, now) {
             drop_event(&oldest, &"too many wait for rows that cannot be read");
         }
     }
 
     /// Brings what was kept together with the rows, if it is time.
-    pub(crate) async fn harvest_kept(&mut self, now: Timestamp) -> Result<(), Error> {
+    pub(crate) async fn process_kept_events(&mut self, now: Timestamp) -> Result<(), Error> {
         let mut held = 0;
-        for _ in 0..MOST_TRIED {
+        for _ in 0..MAX_TRIED {
             let Some(mut kept) = self.kept.take_due(now) else { break };
             self.cx.progress.gets_on();
             // It may have gone on here since.
-            kept.heard.is_still_known = self.executors.has(kept.heard.event.id);
+            kept.tracked.is_still_known = self.executors.has(kept.tracked.event.id);
             match self.take_in_kept(&kept).await {
                 Ok(true) => {}
                 Ok(false) => self.kept.put_back(kept, WaitsFor::Database, now),
-                Err(error) if error.is_about_data() => drop_event(&kept.heard, &chain(&error)),
+                Err(error) if error.is_about_data() => drop_event(&kept.tracked, &chain(&error)),
                 Err(error) if error.is_busy() => {
                     self.kept.put_back(kept, WaitsFor::Database, now);
                     held += 1;
-                    if held == MOST_HELD {
+                    if held == MAX_HELD {
                         break;
                     }
                 }
@@ -166,10 +166,10 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     /// Brings one together with its row. False if others still have locked it: that costs no waiting.
     async fn take_in_kept(&mut self, kept: &Kept) -> Result<bool, Error> {
-        if kept.waits_for == WaitsFor::Database && is_locked(&self.cx.db, kept.heard.event.id).await? {
+        if kept.waits_for == WaitsFor::Database && is_locked(&self.cx.db, kept.tracked.event.id).await? {
             return Ok(false);
         }
-        self.take_in(&kept.heard).await?;
+        self.take_in(&kept.tracked).await?;
         Ok(true)
     }
 }
@@ -187,9 +187,9 @@ pub(crate) async fn is_locked(db: &Db, id: Uuid) -> Result<bool, Error> {
 }
 
 /// What an executor told cannot be brought together with its row, and never will be: others do not wait for it.
-pub(crate) fn drop_event(heard: &Heard, why: &dyn std::fmt::Display) {
-    let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &heard.event.key;
-    let try_number = heard.event.try_number;
+pub(crate) fn drop_event(tracked: &TrackedEvent, why: &dyn std::fmt::Display) {
+    let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &tracked.event.key;
+    let try_number = tracked.event.try_number;
     scheduling::set_aside(dag_id, "event");
     tracing::error!(
         dag_id,
@@ -207,21 +207,21 @@ fn later(now: Timestamp, pause: SignedDuration) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use ferroflow_executor::{Event, Happening};
+    use ferroflow_executor::{Event, EventKind};
 
     use super::*;
 
     const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
-    fn heard(number: u128) -> Heard {
+    fn tracked(number: u128) -> TrackedEvent {
         let key = TaskInstanceKey {
             dag_id: "d".to_owned(),
             run_id: "r".to_owned(),
             task_id: "t".to_owned(),
             map_index: -1,
         };
-        let event = Event { id: Uuid::from_u128(number), key, try_number: 1, what: Happening::Ended };
-        Heard { event, is_told: false, is_still_known: false }
+        let event = Event { id: Uuid::from_u128(number), key, try_number: 1, what: EventKind::Ended };
+        TrackedEvent { event, is_told: false, is_still_known: false }
     }
 
     fn at(seconds: i64) -> Timestamp {
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn one_is_tried_again_after_longer_and_longer() {
         let mut kept = KeptEvents::default();
-        kept.keep(heard(1), WaitsFor::Mending, NOW);
+        kept.keep(tracked(1), WaitsFor::Mending, NOW);
         assert!(kept.take_due(NOW).is_none());
         let mut tried = Vec::new();
         for second in 0..100 {
@@ -252,20 +252,20 @@ mod tests {
     #[test]
     fn of_too_many_the_oldest_goes() {
         let mut kept = KeptEvents::default();
-        let first = kept.keep(heard(0), WaitsFor::Mending, NOW);
+        let first = kept.keep(tracked(0), WaitsFor::Mending, NOW);
         assert_eq!(first, None);
         let one = kept.take_due(at(1)).unwrap();
         kept.put_back(one, WaitsFor::Mending, at(1));
         for number in 1..MOST as u128 {
-            assert_eq!(kept.keep(heard(number), WaitsFor::Mending, at(1)), None);
+            assert_eq!(kept.keep(tracked(number), WaitsFor::Mending, at(1)), None);
             assert_eq!(
-                kept.keep(heard(number), WaitsFor::Database, at(1)),
+                kept.keep(tracked(number), WaitsFor::Database, at(1)),
                 None,
                 "of these there are never too many"
             );
         }
-        let oldest = kept.keep(heard(9_999), WaitsFor::Mending, at(1));
-        assert_eq!(oldest, Some(heard(0)), "it came first, though it was tried last");
+        let oldest = kept.keep(tracked(9_999), WaitsFor::Mending, at(1));
+        assert_eq!(oldest, Some(tracked(0)), "it came first, though it was tried last");
         assert_eq!(kept.waiting_for(WaitsFor::Mending), MOST);
     }
 }

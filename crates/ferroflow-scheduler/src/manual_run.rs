@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::Error;
 use crate::create_run::{NewRun, PlannedRun, create_planned};
-use crate::run::{Definition, Driver};
+use crate::run::{Definition, RunSettings};
 
 /// What a run is made from.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub async fn data_interval(
 /// Makes a run that runs at once. One that stands for the same date is deleted, as Airflow's command does.
 pub async fn make(
     db: &Db,
-    driver: &Driver,
+    run_settings: &RunSettings,
     definition: &Definition,
     wanted: ManualRun,
 ) -> Result<Replaced, Error> {
@@ -86,7 +86,7 @@ pub async fn make(
         unixname: wanted.unixname,
     };
     let mut planned = PlannedRun::new(dag, &definition.version, run, now);
-    planned.shape(driver.rules.as_deref(), dag).await?;
+    planned.apply_mutation_hook(run_settings.rules.as_deref(), dag).await?;
     let planned = &planned;
     let made = db.transact(|tx| {
         async move {

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// After so long it is tried again, and after twice as long every time.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(1);
-const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(1);
+const MAX_PAUSE: SignedDuration = SignedDuration::from_mins(1);
 
 /// What is to wait.
 #[derive(Clone, Debug)]
@@ -32,8 +32,8 @@ impl<K> Default for PutOff<K> {
 impl<K: Eq + Hash + Clone> PutOff<K> {
     /// The database has refused it, perhaps once more. What nobody has tried again for long is forgotten.
     pub(crate) fn refused(&mut self, key: K, now: Timestamp) {
-        self.0.retain(|_, waits| now.duration_since(waits.due) < LONGEST_PAUSE * 2);
-        let pause = self.0.get(&key).map_or(FIRST_PAUSE, |waits| (waits.pause * 2).min(LONGEST_PAUSE));
+        self.0.retain(|_, waits| now.duration_since(waits.due) < MAX_PAUSE * 2);
+        let pause = self.0.get(&key).map_or(FIRST_PAUSE, |waits| (waits.pause * 2).min(MAX_PAUSE));
         let due = now.checked_add(pause).unwrap_or(Timestamp::MAX);
         self.0.insert(key, Waits { pause, due, is_taken: false });
     }
@@ -73,7 +73,7 @@ impl<K: Eq + Hash + Clone> PutOff<K> {
 impl Waits {
     fn is_due(&self, now: Timestamp) -> bool {
         // One that is due much later was put off before the clock was set back.
-        self.due <= now || self.due.duration_since(now) > LONGEST_PAUSE
+        self.due <= now || self.due.duration_since(now) > MAX_PAUSE
     }
 }
 

@@ -18,32 +18,32 @@ use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
-use crate::attended::{Attended, RunKey};
+use crate::active_runs::{ActiveRuns, RunKey};
 use crate::chores::{self, Chore, Chores};
 use crate::create_runs::DueRound;
-use crate::executors::{Executors, Heard};
+use crate::due_steps::DueSteps;
+use crate::executors::{Executors, TrackedEvent};
 use crate::kept_events::{KeptEvents, WaitsFor};
-use crate::look_around::Surroundings;
+use crate::loop_status::LoopStatus;
 use crate::metrics::Told;
 use crate::put_off::PutOff;
 use crate::queue_tasks::TaskQueue;
-use crate::standing::Standing;
-use crate::wants::Wants;
+use crate::rescan::Surroundings;
 use crate::{Answered, Context, LogPaths, job};
 
 /// After a failed cycle the next one waits so long, and twice as long every time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// Who is about to end tries so often to store what executors have told.
 const DRAIN_PAUSE: Duration = Duration::from_secs(1);
 
 /// While another scheduler is in the critical section, it is asked again after so long, and twice as long every time.
 const SECTION_PAUSE: Duration = Duration::from_millis(5);
-const MOST_SECTION_DOUBLINGS: u32 = 6;
+const MAX_SECTION_DOUBLINGS: u32 = 6;
 
 /// How many events are taken in before the next cycle.
-const MOST_EVENTS: usize = 1000;
+const MAX_EVENTS: usize = 1000;
 
 /// What a scheduler is made of.
 pub struct Parts<E, C> {
@@ -88,11 +88,11 @@ pub struct Scheduler<E, C> {
     pub(crate) paths: LogPaths,
     pub(crate) executors: Executors<E>,
     pub(crate) adopters: C,
-    pub(crate) attended: Attended,
+    pub(crate) active_runs: ActiveRuns,
     pub(crate) surroundings: Surroundings,
     pub(crate) queue: TaskQueue,
     pub(crate) chores: Chores,
-    pub(crate) wants: Wants,
+    pub(crate) due_steps: DueSteps,
     /// How far it has come with the DAGs that are due.
     pub(crate) due: DueRound,
     /// Queued runs whose start the database has refused.
@@ -100,15 +100,15 @@ pub struct Scheduler<E, C> {
     /// Whether this cycle is one without them.
     pub(crate) crowd_waits: bool,
     /// What executors have told, and was not looked at yet.
-    pub(crate) heard: VecDeque<Heard>,
+    pub(crate) executor_events: VecDeque<TrackedEvent>,
     /// The same, of rows that cannot be read or written.
     pub(crate) kept: KeptEvents,
     /// What transactions tell, in this process and in others.
-    pub(crate) news: notifications::Receiver,
+    pub(crate) notifications: notifications::Receiver,
     /// That user code has answered.
     pub(crate) answers: UnboundedReceiver<Answered>,
     /// Runs in which somebody has changed something.
-    pub(crate) talked_of: BTreeSet<RunKey>,
+    pub(crate) notified_runs: BTreeSet<RunKey>,
     /// How often in a row another scheduler was in the critical section.
     pub(crate) section_busy: u32,
     /// How many runs are examined at a time.
@@ -118,7 +118,7 @@ pub struct Scheduler<E, C> {
     /// What metrics were told.
     pub(crate) told: Told,
     /// Where it stands, for those who ask.
-    pub(crate) standing: Arc<Standing>,
+    pub(crate) loop_status: Arc<LoopStatus>,
     /// Who is told of what has been done.
     pub(crate) listeners: Option<SchedulerListeners>,
 }
@@ -134,26 +134,26 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         chores.hasten(Chore::ExecutorCallbacks, now);
         Self {
             chores,
-            news: cx.db.news(),
+            notifications: cx.db.notifications(),
             answers: cx.wait_for_no_user_code(),
-            talked_of: BTreeSet::new(),
+            notified_runs: BTreeSet::new(),
             paths,
             executors,
             adopters,
-            attended: Attended::default(),
+            active_runs: ActiveRuns::default(),
             surroundings: Surroundings::default(),
             queue: TaskQueue::default(),
-            wants: Wants::at_first(),
+            due_steps: DueSteps::at_first(),
             due: DueRound::default(),
             unstarted: PutOff::default(),
             crowd_waits: false,
-            heard: VecDeque::new(),
+            executor_events: VecDeque::new(),
             kept: KeptEvents::default(),
             section_busy: 0,
             width,
             latest: now,
             told: Told::default(),
-            standing: Arc::new(Standing::new(cx.progress.clone())),
+            loop_status: Arc::new(LoopStatus::new(cx.progress.clone())),
             listeners: None,
             cx,
         }
@@ -163,12 +163,13 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     pub async fn run(&mut self, stop: &CancellationToken, mut loops: Loops) {
         let mut pause = FIRST_PAUSE;
         while !stop.is_cancelled() {
-            let has_heard = !self.heard.is_empty();
+            let has_heard = !self.executor_events.is_empty();
             match self.cycle_by(clock::now).await {
                 Ok(report) => {
                     pause = FIRST_PAUSE;
                     // What user code is asked belongs to the loop that asked it.
-                    let is_asking = self.cx.driver.questions.unanswered() > 0 || !self.answers.is_empty();
+                    let is_asking =
+                        self.cx.run_settings.questions.unanswered() > 0 || !self.answers.is_empty();
                     self.wait(stop).await;
                     if !is_asking && loops.is_last(report.has_queued() || has_heard || !self.is_idle()) {
                         tracing::info!("as many loops are done as were asked for");
@@ -177,13 +178,13 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 }
                 Err(error) => {
                     scheduling::cycle_failed();
-                    self.standing.fails();
+                    self.loop_status.fails();
                     tracing::error!("a cycle has failed, and is tried again: {}", chain(&error));
                     tokio::select! {
                         () = stop.cancelled() => {}
                         () = tokio::time::sleep(pause) => {}
                     }
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    pause = (pause * 2).min(MAX_PAUSE);
                 }
             }
         }
@@ -198,26 +199,26 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         {
             tracing::warn!("the runs wait until this scheduler has ended: {}", chain(&error));
         }
-        self.standing.waits();
+        self.loop_status.waits();
         let is_any_untold =
-            |this: &Self| !this.heard.is_empty() || this.kept.waiting_for(WaitsFor::Database) > 0;
+            |this: &Self| !this.executor_events.is_empty() || this.kept.waiting_for(WaitsFor::Database) > 0;
         while !self.is_idle() || is_any_untold(self) {
             tokio::select! {
                 () = hurry.cancelled() => break,
                 () = self.adopters.errand_ended() => {}
-                heard = self.executors.next_event() => self.heard.push_back(heard),
+                tracked = self.executors.next_event() => self.executor_events.push_back(tracked),
                 () = tokio::time::sleep(DRAIN_PAUSE), if is_any_untold(self) => {}
             }
-            if let Err(error) = self.harvest(clock::now()).await {
+            if let Err(error) = self.process_executor_events(clock::now()).await {
                 tracing::error!("what became of a task cannot be stored: {}", chain(&error));
             }
         }
         let (unreadable, untaken) =
             (self.kept.waiting_for(WaitsFor::Mending), self.kept.waiting_for(WaitsFor::Database));
-        if unreadable + untaken + self.heard.len() > 0 {
+        if unreadable + untaken + self.executor_events.len() > 0 {
             tracing::warn!(
                 unreadable,
-                not_taken_by_database = untaken + self.heard.len(),
+                not_taken_by_database = untaken + self.executor_events.len(),
                 "what executors told and could not be stored is left to others"
             );
         }
@@ -229,8 +230,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     }
 
     /// Where it stands: to be asked by others while it works.
-    pub fn standing(&self) -> Arc<Standing> {
-        Arc::clone(&self.standing)
+    pub fn loop_status(&self) -> Arc<LoopStatus> {
+        Arc::clone(&self.loop_status)
     }
 
     /// The executors.
@@ -241,14 +242,14 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Waits until there is something to do.
     async fn wait(&mut self, stop: &CancellationToken) {
         let pause = self.pause(clock::now());
-        self.standing.waits();
+        self.loop_status.waits();
         tokio::select! {
             () = stop.cancelled() => {}
-            () = self.standing.asked() => self.tell_state(clock::now()),
-            heard = self.executors.next_event() => self.heard.push_back(heard),
+            () = self.loop_status.asked() => self.log_state(clock::now()),
+            tracked = self.executors.next_event() => self.executor_events.push_back(tracked),
             // There is room for the next.
             () = self.adopters.errand_ended() => self.chores.hasten(Chore::ExecutorCallbacks, clock::now()),
-            news = self.news.recv() => self.hear_or_miss(news),
+            notifications = self.notifications.recv() => self.on_notification_or_lag(notifications),
             Some(answered) = self.answers.recv() => self.take_in_answer(answered),
             () = tokio::time::sleep(pause) => {}
         }
@@ -256,10 +257,10 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     /// Takes in what has happened, without waiting for it.
     pub(crate) async fn take_in_events(&mut self) {
-        while self.heard.len() < MOST_EVENTS {
+        while self.executor_events.len() < MAX_EVENTS {
             tokio::select! {
                 biased;
-                heard = self.executors.next_event() => self.heard.push_back(heard),
+                tracked = self.executors.next_event() => self.executor_events.push_back(tracked),
                 () = std::future::ready(()) => return,
             }
         }
@@ -267,16 +268,20 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     /// How long nothing is to be done unless something happens.
     pub fn pause(&self, now: Timestamp) -> Duration {
-        if self.wants.is_any() || !self.talked_of.is_empty() || self.attended.is_dirty(now) {
+        if self.due_steps.is_any() || !self.notified_runs.is_empty() || self.active_runs.is_dirty(now) {
             return Duration::ZERO;
         }
-        let due =
-            [Some(self.wants.next()), self.attended.next_due(), self.chores.next(), self.kept.next_due()];
+        let due = [
+            Some(self.due_steps.next()),
+            self.active_runs.next_due(),
+            self.chores.next(),
+            self.kept.next_due(),
+        ];
         let next = due.into_iter().flatten().min().unwrap_or(now);
         let pause = Duration::try_from(next.duration_since(now)).unwrap_or_default();
         match self.section_busy {
             0 => pause,
-            times => pause.min(SECTION_PAUSE * 2_u32.pow((times - 1).min(MOST_SECTION_DOUBLINGS))),
+            times => pause.min(SECTION_PAUSE * 2_u32.pow((times - 1).min(MAX_SECTION_DOUBLINGS))),
         }
     }
 }

@@ -9,13 +9,13 @@ use jiff::Timestamp;
 
 use crate::Error;
 use crate::create_run::{Origin, fresh, numbered};
-use crate::run::{ActiveRun, Driver};
+use crate::run::{ActiveRun, RunSettings};
 
 /// Queues an instance for a new try, whatever state it is in, and returns its row. One with a map index that is not there
 /// yet is made. `None` if the DAG has no such task.
-pub async fn queue_alone(
+pub async fn queue_one(
     db: &Db,
-    driver: &Driver,
+    run_settings: &RunSettings,
     run: &mut ActiveRun,
     task_id: &str,
     map_index: i32,
@@ -24,11 +24,11 @@ pub async fn queue_alone(
     let Some(task) = run.definition.dag().find(task_id) else { return Ok(None) };
     let reference = InstanceRef { task, map_index };
     if run.seen(reference).is_none() {
-        make(db, driver, run, reference, now).await?;
-        run.reload(db, driver, now).await?;
+        make(db, run_settings, run, reference, now).await?;
+        run.reload(db, run_settings, now).await?;
     }
     let Some(seen) = run.seen(reference) else { return Ok(None) };
-    let (id, from, job_id) = (seen.id, seen.state, driver.job_id);
+    let (id, from, job_id) = (seen.id, seen.state, run_settings.job_id);
     let queued = db.transact(|tx| {
         async move {
             // One that waited for a trigger goes on with its try.
@@ -41,13 +41,13 @@ pub async fn queue_alone(
         .scope_boxed()
     });
     let row = queued.await?;
-    run.refresh(db, driver, &[reference], now).await?;
+    run.refresh(db, run_settings, &[reference], now).await?;
     Ok(row.filter(|row| row.state == Some(TaskState::Queued)))
 }
 
 async fn make(
     db: &Db,
-    driver: &Driver,
+    run_settings: &RunSettings,
     run: &ActiveRun,
     reference: InstanceRef,
     now: Timestamp,
@@ -56,14 +56,14 @@ async fn make(
     let origin = Origin {
         dag_id: &run.row.dag_id,
         run_id: &run.row.run_id,
-        unixname: &driver.unixname,
+        unixname: &run_settings.unixname,
         carrier: &carrier,
         version: run.definition.version,
     };
     let weight = &run.definition.weights[reference.task.position()];
     let template = fresh(&run.definition.dag()[reference.task], weight, &origin, now);
     let made = vec![numbered(&template, reference.map_index, now)];
-    let (made, _) = &run.ask(driver, Occasion::Created, made, Vec::new()).await?;
+    let (made, _) = &run.ask(run_settings, Occasion::Created, made, Vec::new()).await?;
     db.transact(|tx| async move { task_instance::insert_many(tx, made).await }.scope_boxed()).await?;
     Ok(())
 }

@@ -11,22 +11,23 @@ const LONGEST: Duration = Duration::from_millis(250);
 /// The time of one step. It always does one part; whether another one follows is asked here.
 pub(crate) struct Slice<'a> {
     watch: Stopwatch,
-    news: Option<&'a notifications::Receiver>,
+    notifications: Option<&'a notifications::Receiver>,
 }
 
 impl<'a> Slice<'a> {
     /// Until its time is over, or somebody has told something that the cycle should look at.
-    pub(crate) fn new(news: &'a notifications::Receiver) -> Self {
-        Self { watch: Stopwatch::start(), news: Some(news) }
+    pub(crate) fn new(notifications: &'a notifications::Receiver) -> Self {
+        Self { watch: Stopwatch::start(), notifications: Some(notifications) }
     }
 
     /// However long it takes.
     pub(crate) fn endless() -> Self {
-        Self { watch: Stopwatch::start(), news: None }
+        Self { watch: Stopwatch::start(), notifications: None }
     }
 
     /// Whether others have their turn now.
     pub(crate) fn is_over(&self) -> bool {
-        self.news.is_some_and(|news| !news.is_empty() || self.watch.elapsed() >= LONGEST)
+        self.notifications
+            .is_some_and(|notifications| !notifications.is_empty() || self.watch.elapsed() >= LONGEST)
     }
 }

@@ -19,8 +19,9 @@ use ferroflow_python::descriptors;
 use mimalloc::MiMalloc;
 
 use commands::{
-    BadNews, assets, backfill, completion, config, connections, dag_processor, dags, db, doctor, info, jobs,
-    pools, python, rotate_fernet_key, scheduler, standalone, tasks, timetable, variables, version, why,
+    ReportedFailure, assets, backfill, completion, config, connections, dag_processor, dags, db, doctor,
+    info, jobs, pools, python, rotate_fernet_key, scheduler, standalone, tasks, timetable, variables,
+    version, why,
 };
 
 #[global_allocator]
@@ -145,7 +146,7 @@ fn main() -> ExitCode {
     match outcome.and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) if error.is::<BadNews>() => ExitCode::FAILURE,
+        Err(error) if error.is::<ReportedFailure>() => ExitCode::FAILURE,
         Err(error) => {
             drop(writeln!(io::stderr(), "error: {error:#}"));
             ExitCode::FAILURE

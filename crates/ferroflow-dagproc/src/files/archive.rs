@@ -12,7 +12,7 @@ use super::safe_mode::might_contain_dag;
 
 const END_RECORD: &[u8] = b"PK\x05\x06";
 const END_RECORD_SIZE: u64 = 22;
-const LONGEST_COMMENT: u64 = 1 << 16;
+const MAX_COMMENT_LENGTH: u64 = 1 << 16;
 const LOCATOR_64: &[u8] = b"PK\x06\x07";
 const LOCATOR_64_SIZE: u64 = 20;
 const END_RECORD_64_SIZE: u64 = 56;
@@ -30,7 +30,7 @@ fn has_end_record(file: &mut File) -> io::Result<bool> {
     if end.starts_with(END_RECORD) && end.ends_with(&[0, 0]) {
         return has_one_disk(file, last);
     }
-    let searched = last.saturating_sub(LONGEST_COMMENT);
+    let searched = last.saturating_sub(MAX_COMMENT_LENGTH);
     let tail = read_from(file, searched)?;
     match memmem::rfind(&tail, END_RECORD) {
         Some(start) if (tail.len() - start) as u64 >= END_RECORD_SIZE => {
@@ -58,7 +58,7 @@ fn read_from(file: &mut File, start: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     file.seek(SeekFrom::Start(start))?;
     // A file that grows meanwhile must not be read without end.
-    file.take(END_RECORD_SIZE + LONGEST_COMMENT).read_to_end(&mut content)?;
+    file.take(END_RECORD_SIZE + MAX_COMMENT_LENGTH).read_to_end(&mut content)?;
     Ok(content)
 }
 

@@ -33,7 +33,7 @@ use prepare::prepare;
 use write::{Job, Written};
 
 /// How often Python is asked anew because a run was made while it answered.
-const MOST_QUESTIONS: usize = 5;
+const MAX_QUESTIONS: usize = 5;
 
 /// A file that was parsed.
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ pub enum StoreError {
     },
     /// Runs are made faster than Python can tell what comes after them.
     #[error(
-        "the latest run of DAG {dag_id} changed {MOST_QUESTIONS} times while its timetable was asked for the next one; \
+        "the latest run of DAG {dag_id} changed {MAX_QUESTIONS} times while its timetable was asked for the next one; \
          its file is stored at its next parse"
     )]
     RunsKeepChanging {
@@ -130,7 +130,7 @@ pub async fn store_file(
         .await
         .map_err(|source| StoreError::Interrupted { file: file.relative_path.clone(), source })?;
     let mut moved = String::new();
-    for _ in 0..MOST_QUESTIONS {
+    for _ in 0..MAX_QUESTIONS {
         let answers = timetables::ask(db, &prepared.dags, timetables).await?;
         let job = Job {
             file: &file,

@@ -15,7 +15,7 @@ use super::prepare::PreparedDag;
 use super::write::Job;
 
 /// So many changes are named in the log.
-const MOST_CHANGES: usize = 10;
+const MAX_CHANGES: usize = 10;
 
 /// The ids of a DAG's deadlines in the order of its document, and whether they have rows already.
 struct Deadlines {
@@ -208,7 +208,7 @@ async fn update_source(
 
 async fn changes(tx: &mut Tx, version: Uuid, form: &StoredForm) -> Result<Vec<String>, Error> {
     let old = serialized_dag::find(tx, version).await?;
-    Ok(old.map(|old| changed_paths(&old.data, &form.data, MOST_CHANGES)).unwrap_or_default())
+    Ok(old.map(|old| changed_paths(&old.data, &form.data, MAX_CHANGES)).unwrap_or_default())
 }
 
 fn new_version(job: &Job<'_>, dag: &PreparedDag) -> NewDagVersion {

@@ -1,6 +1,6 @@
 //! The transaction that stores a file: gather, decide, apply.
 
-use ferroflow_db::notifications::{self, News};
+use ferroflow_db::notifications::{self, Notification};
 use ferroflow_db::{Error, Tx, dag, dag_run, dag_version};
 use jiff::Timestamp;
 
@@ -89,7 +89,7 @@ pub(super) async fn write(tx: &mut Tx, job: &Job<'_>) -> Result<Written, Error> 
     }
     let is_as_it_was = |dag: &StoredDag| !dag.is_new && dag.change == VersionChange::Unchanged;
     if !stored.dags.iter().all(is_as_it_was) {
-        notifications::tell(tx, News::Dags).await?;
+        notifications::notify(tx, Notification::Dags).await?;
     }
     Ok(Written::Stored(stored))
 }

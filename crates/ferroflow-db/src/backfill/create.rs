@@ -80,11 +80,11 @@ pub async fn insert(tx: &mut Tx, backfill: &NewBackfill, now: Timestamp) -> Resu
 /// Notes dates of a backfill, in the order in which they run, of which the first has this number.
 pub async fn note_dates(tx: &mut Tx, id: i64, first: usize, dates: &[DateOfBackfill]) -> Result<(), Error> {
     /// A power of two, as are the sizes of what is left over: few different statements are prepared.
-    const MOST_ROWS: usize = 128;
+    const MAX_ROWS: usize = 128;
     let mut numbered = (first..).zip(dates).peekable();
     let mut left = dates.len();
     while left > 0 {
-        let rows = if left >= MOST_ROWS { MOST_ROWS } else { 1 << left.ilog2() };
+        let rows = if left >= MAX_ROWS { MAX_ROWS } else { 1 << left.ilog2() };
         let values: Vec<Bind> = numbered.by_ref().take(rows).flat_map(|date| values(id, date)).collect();
         tx.execute(sql!("backfill_dag_run/insert_many"), vec![Bind::Rows(values)]).await?;
         left -= rows;

@@ -1,6 +1,6 @@
 //! DAGs are paused, and are not any more.
 
-use crate::notifications::{self, News};
+use crate::notifications::{self, Notification};
 use crate::statement::{binds, sql};
 use crate::{Error, Tx};
 
@@ -17,7 +17,7 @@ pub async fn names(tx: &mut Tx, is_paused: bool) -> Result<Vec<String>, Error> {
 pub async fn set(tx: &mut Tx, dag_id: &str, is_paused: bool) -> Result<bool, Error> {
     let is_changed = tx.execute(sql!("dag/pause"), binds![is_paused, dag_id, !is_paused]).await? == 1;
     if is_changed {
-        notifications::tell(tx, News::Dags).await?;
+        notifications::notify(tx, Notification::Dags).await?;
     }
     Ok(is_changed)
 }

@@ -40,12 +40,12 @@ pub async fn insert_many(
     now: Timestamp,
 ) -> Result<HashMap<RunKey, i64>, Error> {
     /// A power of two, as are the sizes of what is left over: few different statements are prepared.
-    const MOST_ROWS: usize = 64;
+    const MAX_ROWS: usize = 64;
     let template = log_template::newest_id(tx).await?;
     let mut ids = HashMap::with_capacity(runs.len());
     let mut left = runs;
     while !left.is_empty() {
-        let rows = if left.len() >= MOST_ROWS { MOST_ROWS } else { 1 << left.len().ilog2() };
+        let rows = if left.len() >= MAX_ROWS { MAX_ROWS } else { 1 << left.len().ilog2() };
         let (batch, later) = left.split_at(rows);
         let values = batch.iter().flat_map(|run| values(run, template, now)).collect();
         tx.execute(sql!("dag_run/insert_many"), vec![Bind::Rows(values)]).await?;

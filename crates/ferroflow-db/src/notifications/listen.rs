@@ -1,4 +1,4 @@
-//! News of other processes, by `LISTEN` of PostgreSQL.
+//! Notification of other processes, by `LISTEN` of PostgreSQL.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use sqlx::postgres::{PgListener, PgPoolOptions};
 use sqlx::{PgPool, Postgres};
 
 use crate::Db;
-use crate::notifications::News;
+use crate::notifications::Notification;
 use crate::notifications::notify::{CHANNEL, read};
 use crate::transaction::db::Pool;
 
 /// After a lost connection the next one waits so long, and twice as long every time that there is none.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// Listens to other processes until it is dropped, on a connection of its own; there is nothing to listen to but on
 /// PostgreSQL. Without a connection, news are found later by looking.
@@ -28,7 +28,7 @@ pub async fn listen(db: Db) {
             Err(error) => tracing::debug!(%error, "there is no connection to listen on"),
         }
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(MAX_PAUSE);
     }
 }
 
@@ -46,13 +46,13 @@ async fn connect(pool: &PgPool) -> Result<PgListener, sqlx::Error> {
 /// Passes on what is heard until the connection is lost.
 async fn follow(db: &Db, mut listener: PgListener) {
     // What was told before, nobody has heard.
-    db.messenger.tell(News::Missed);
+    db.messenger.tell(Notification::Missed);
     loop {
         match listener.try_recv().await {
             Ok(Some(notification)) => {
-                let (from, news) = read(notification.payload());
+                let (from, notifications) = read(notification.payload());
                 if !db.messenger.is_own(&from) {
-                    db.messenger.tell(news);
+                    db.messenger.tell(notifications);
                 }
             }
             Ok(None) => return tracing::warn!("the connection that listens for news is lost"),

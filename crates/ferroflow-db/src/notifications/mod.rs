@@ -1,8 +1,8 @@
-//! News: what one transaction has changed and a scheduler wants to know at once.
+//! Notification: what one transaction has changed and a scheduler wants to know at once.
 //!
 //! Whoever changes something tells it in the same transaction ([`tell`]). Once that is committed, everybody in this
-//! process hears it who asked for [`Db::news`], and on PostgreSQL every process that [listens](listen), by `NOTIFY`.
-//! [`triggers`] make changes of official components heard, too. News are hints: whoever misses one finds out by looking,
+//! process hears it who asked for [`Db::notifications`], and on PostgreSQL every process that [listens](listen), by `NOTIFY`.
+//! [`triggers`] make changes of official components heard, too. Notification are hints: whoever misses one finds out by looking,
 //! only later.
 
 mod listen;
@@ -10,4 +10,4 @@ pub(crate) mod notify;
 pub mod triggers;
 
 pub use listen::listen;
-pub use notify::{News, Receiver, tell, tell_others};
+pub use notify::{Notification, Receiver, notify, notify_others};

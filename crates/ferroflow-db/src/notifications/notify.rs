@@ -12,7 +12,7 @@ const KEPT: usize = 1024;
 
 /// What has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum Notification {
     /// A run may start: it was made or queued anew, or a backfill goes on.
     Queued,
     /// The same, where it is known of which DAG.
@@ -42,12 +42,12 @@ pub enum News {
 }
 
 /// Whoever hears what is told in this process.
-pub type Receiver = broadcast::Receiver<News>;
+pub type Receiver = broadcast::Receiver<Notification>;
 
 /// Takes what was told to whoever hears it.
 #[derive(Clone, Debug)]
 pub(crate) struct Messenger {
-    sender: broadcast::Sender<News>,
+    sender: broadcast::Sender<Notification>,
     /// By which a process knows what it has told itself.
     name: u64,
 }
@@ -58,9 +58,9 @@ impl Messenger {
     }
 
     /// Tells everybody in this process.
-    pub(crate) fn tell(&self, news: News) {
+    pub(crate) fn tell(&self, notifications: Notification) {
         // It is fine if nobody asks.
-        drop(self.sender.send(news));
+        drop(self.sender.send(notifications));
     }
 
     pub(super) fn is_own(&self, name: &str) -> bool {
@@ -74,78 +74,78 @@ impl Messenger {
 
 impl Db {
     /// What is told from now on, by this process and by those that it [listens](listen) to.
-    pub fn news(&self) -> Receiver {
+    pub fn notifications(&self) -> Receiver {
         self.messenger.sender.subscribe()
     }
 }
 
 /// Tells news once the transaction is committed.
-pub async fn tell(tx: &mut Tx, news: News) -> Result<(), Error> {
-    if tx.news.contains(&news) {
+pub async fn notify(tx: &mut Tx, notifications: Notification) -> Result<(), Error> {
+    if tx.notifications.contains(&notifications) {
         return Ok(());
     }
-    notify(tx, &news).await?;
-    tx.news.push(news);
+    send(tx, &notifications).await?;
+    tx.notifications.push(notifications);
     Ok(())
 }
 
 /// Tells news to other processes, in a transaction of its own. Only PostgreSQL can.
-pub async fn tell_others(db: &Db, news: &News) -> Result<(), Error> {
+pub async fn notify_others(db: &Db, notifications: &Notification) -> Result<(), Error> {
     if db.dialect() != Dialect::Postgres {
         return Ok(());
     }
-    db.transact(|tx| notify(tx, news).scope_boxed()).await
+    db.transact(|tx| send(tx, notifications).scope_boxed()).await
 }
 
-async fn notify(tx: &mut Tx, news: &News) -> Result<(), Error> {
+async fn send(tx: &mut Tx, notifications: &Notification) -> Result<(), Error> {
     if tx.dialect() == Dialect::Postgres {
-        let payload = payload(&tx.messenger.name(), news);
+        let payload = payload(&tx.messenger.name(), notifications);
         tx.execute(sql!("notifications/notify"), binds![CHANNEL, payload]).await?;
     }
     Ok(())
 }
 
 /// Who tells, what kind of news, and of which DAG or run.
-fn payload(from: &str, news: &News) -> String {
-    let mut words = vec![from, kind(news)];
-    match news {
-        News::QueuedOf { dag_id } => words.push(dag_id),
-        News::Run { dag_id, run_id } => words.extend([dag_id.as_str(), run_id.as_str()]),
+fn payload(from: &str, notifications: &Notification) -> String {
+    let mut words = vec![from, kind(notifications)];
+    match notifications {
+        Notification::QueuedOf { dag_id } => words.push(dag_id),
+        Notification::Run { dag_id, run_id } => words.extend([dag_id.as_str(), run_id.as_str()]),
         _ => {}
     }
     serde_json::Value::from(words).to_string()
 }
 
-fn kind(news: &News) -> &'static str {
-    match news {
-        News::Queued | News::QueuedOf { .. } => "queued",
-        News::Run { .. } => "run",
-        News::Assets => "assets",
-        News::Dags => "dags",
-        News::Slots => "slots",
-        News::Schedulers => "schedulers",
-        News::Answers => "answers",
-        News::Missed => "missed",
+fn kind(notifications: &Notification) -> &'static str {
+    match notifications {
+        Notification::Queued | Notification::QueuedOf { .. } => "queued",
+        Notification::Run { .. } => "run",
+        Notification::Assets => "assets",
+        Notification::Dags => "dags",
+        Notification::Slots => "slots",
+        Notification::Schedulers => "schedulers",
+        Notification::Answers => "answers",
+        Notification::Missed => "missed",
     }
 }
 
 /// What a payload says, and who. Something that a newer version tells may be anything.
-pub(crate) fn read(payload: &str) -> (String, News) {
+pub(crate) fn read(payload: &str) -> (String, Notification) {
     let words: Vec<String> = serde_json::from_str(payload).unwrap_or_default();
     let mut words = words.into_iter();
     let from = words.next().unwrap_or_default();
-    let news = match (words.next().as_deref(), words.next(), words.next()) {
-        (Some("queued"), Some(dag_id), _) => News::QueuedOf { dag_id },
-        (Some("queued"), None, _) => News::Queued,
-        (Some("run"), Some(dag_id), Some(run_id)) => News::Run { dag_id, run_id },
-        (Some("assets"), _, _) => News::Assets,
-        (Some("dags"), _, _) => News::Dags,
-        (Some("slots"), _, _) => News::Slots,
-        (Some("schedulers"), _, _) => News::Schedulers,
-        (Some("answers"), _, _) => News::Answers,
-        _ => News::Missed,
+    let notifications = match (words.next().as_deref(), words.next(), words.next()) {
+        (Some("queued"), Some(dag_id), _) => Notification::QueuedOf { dag_id },
+        (Some("queued"), None, _) => Notification::Queued,
+        (Some("run"), Some(dag_id), Some(run_id)) => Notification::Run { dag_id, run_id },
+        (Some("assets"), _, _) => Notification::Assets,
+        (Some("dags"), _, _) => Notification::Dags,
+        (Some("slots"), _, _) => Notification::Slots,
+        (Some("schedulers"), _, _) => Notification::Schedulers,
+        (Some("answers"), _, _) => Notification::Answers,
+        _ => Notification::Missed,
     };
-    (from, news)
+    (from, notifications)
 }
 
 #[cfg(test)]
@@ -154,18 +154,26 @@ mod tests {
 
     #[test]
     fn what_is_told_is_what_is_heard() {
-        let run = News::Run { dag_id: "a \"b\"".to_owned(), run_id: "c, d".to_owned() };
-        let queued = News::QueuedOf { dag_id: "a \"b\"".to_owned() };
-        let all = [News::Queued, queued, run, News::Assets, News::Dags, News::Slots, News::Schedulers];
-        for news in all.into_iter().chain([News::Answers]) {
-            assert_eq!(read(&payload("7f", &news)), ("7f".to_owned(), news));
+        let run = Notification::Run { dag_id: "a \"b\"".to_owned(), run_id: "c, d".to_owned() };
+        let queued = Notification::QueuedOf { dag_id: "a \"b\"".to_owned() };
+        let all = [
+            Notification::Queued,
+            queued,
+            run,
+            Notification::Assets,
+            Notification::Dags,
+            Notification::Slots,
+            Notification::Schedulers,
+        ];
+        for notifications in all.into_iter().chain([Notification::Answers]) {
+            assert_eq!(read(&payload("7f", &notifications)), ("7f".to_owned(), notifications));
         }
     }
 
     #[test]
     fn what_cannot_be_understood_may_be_anything() {
         for payload in ["", "7", "[]", "[\"\",\"weather\"]", "[\"\",\"run\",\"dag\"]"] {
-            assert_eq!(read(payload), (String::new(), News::Missed), "{payload}");
+            assert_eq!(read(payload), (String::new(), Notification::Missed), "{payload}");
         }
     }
 }

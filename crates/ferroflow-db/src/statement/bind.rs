@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::Json;
 use crate::encoding::timestamp;
-use crate::statement::text::{LONGEST_LIST, padded};
+use crate::statement::text::{MAX_LIST_LENGTH, padded};
 
 /// So many values go into one statement.
 pub(crate) const BATCH: usize = 500;
@@ -55,7 +55,7 @@ pub(crate) fn flatten(binds: Vec<Bind>) -> (Vec<usize>, Vec<Bind>) {
 
 /// The same values, in so many parts that no list is too long for one statement.
 pub(crate) fn parts(binds: Vec<Bind>) -> Vec<Vec<Bind>> {
-    let is_long = |bind: &Bind| matches!(bind, Bind::List(items) if items.len() > LONGEST_LIST);
+    let is_long = |bind: &Bind| matches!(bind, Bind::List(items) if items.len() > MAX_LIST_LENGTH);
     let Some(place) = binds.iter().position(is_long) else { return vec![binds] };
     let Bind::List(items) = &binds[place] else { return vec![binds] };
     let with = |part: &[Bind]| {
@@ -63,7 +63,7 @@ pub(crate) fn parts(binds: Vec<Bind>) -> Vec<Vec<Bind>> {
         binds[place] = Bind::List(part.to_vec());
         parts(binds)
     };
-    items.chunks(LONGEST_LIST).flat_map(with).collect()
+    items.chunks(MAX_LIST_LENGTH).flat_map(with).collect()
 }
 
 type Query<'q, DB> = sqlx::query::Query<'q, DB, <DB as sqlx::Database>::Arguments>;

@@ -60,11 +60,11 @@ macro_rules! sql {
 pub(crate) use sql;
 
 /// How many items of a list one statement takes. Every database has a limit: 32,766 binds in all, or 65,535.
-pub(crate) const LONGEST_LIST: usize = 4096;
+pub(crate) const MAX_LIST_LENGTH: usize = 4096;
 
 /// Lists are padded to the next power of two, so that few different statements are prepared.
 pub(crate) fn padded(length: usize) -> usize {
-    if length > LONGEST_LIST { length } else { length.max(1).next_power_of_two() }
+    if length > MAX_LIST_LENGTH { length } else { length.max(1).next_power_of_two() }
 }
 
 /// Renders canonical SQL. Comments are dropped: a `?` in one is no bind.

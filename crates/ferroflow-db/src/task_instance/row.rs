@@ -152,10 +152,10 @@ pub async fn insert(tx: &mut Tx, instance: &TaskInstance) -> Result<(), Error> {
 /// Adds task instances, many with each statement.
 pub async fn insert_many(tx: &mut Tx, instances: &[TaskInstance]) -> Result<(), Error> {
     /// A power of two, as are the sizes of what is left over: few different statements are prepared.
-    const MOST_ROWS: usize = 128;
+    const MAX_ROWS: usize = 128;
     let mut left = instances;
     while !left.is_empty() {
-        let rows = if left.len() >= MOST_ROWS { MOST_ROWS } else { 1 << left.len().ilog2() };
+        let rows = if left.len() >= MAX_ROWS { MAX_ROWS } else { 1 << left.len().ilog2() };
         let (batch, later) = left.split_at(rows);
         let rows = Bind::Rows(batch.iter().flat_map(values).collect());
         tx.execute(sql!("task_instance/insert_many"), vec![rows]).await?;

@@ -28,7 +28,7 @@ impl Tx {
         if !self.parts.is_on {
             return Ok(());
         }
-        self.parts.news_before = self.news.len();
+        self.parts.news_before = self.notifications.len();
         if self.parts.is_in_haste {
             self.wait_no_more().await?;
         }

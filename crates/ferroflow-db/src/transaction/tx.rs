@@ -9,7 +9,7 @@ use sqlx::sqlite::SqliteQueryResult;
 use sqlx::{MySql, Postgres, Sqlite, Transaction};
 
 use crate::connect::Trust;
-use crate::notifications::News;
+use crate::notifications::Notification;
 use crate::notifications::notify::Messenger;
 use crate::statement::bind::{self, flatten, parts};
 use crate::statement::text::{Rendering, Text, render};
@@ -32,7 +32,7 @@ pub struct Tx {
     /// The statement that failed, after which PostgreSQL takes no other.
     aborted_by: Option<String>,
     /// What is told once it is committed.
-    pub(crate) news: Vec<News>,
+    pub(crate) notifications: Vec<Notification>,
     pub(crate) messenger: Messenger,
     trust: Trust,
     pub(crate) parts: Parts,
@@ -91,7 +91,7 @@ impl Tx {
             schema: db.schema.clone(),
             has_changed: false,
             aborted_by: None,
-            news: Vec::new(),
+            notifications: Vec::new(),
             messenger: db.messenger.clone(),
             trust: db.trust.clone(),
             parts: Parts::default(),
@@ -103,11 +103,12 @@ impl Tx {
     pub(crate) async fn end<T>(mut self, outcome: Result<T, Error>) -> Result<T, Error> {
         match (outcome, self.aborted_by.take()) {
             (Ok(value), None) => {
-                let (news, messenger) = (std::mem::take(&mut self.news), self.messenger.clone());
+                let (notifications, messenger) =
+                    (std::mem::take(&mut self.notifications), self.messenger.clone());
                 let committed = self.commit().await;
                 if committed.is_ok() {
-                    for news in news {
-                        messenger.tell(news);
+                    for notifications in notifications {
+                        messenger.tell(notifications);
                     }
                 }
                 committed.map(|()| value)
@@ -272,7 +273,7 @@ impl Tx {
     /// The part that failed is undone: PostgreSQL takes statements again.
     pub(crate) fn forget_part(&mut self) {
         self.aborted_by = None;
-        self.news.truncate(self.parts.news_before);
+        self.notifications.truncate(self.parts.news_before);
     }
 
     /// Notes what PostgreSQL will hold against this transaction.

@@ -7,7 +7,7 @@ mod bad_rows;
 mod chores;
 mod dag_processing;
 mod locks;
-mod news;
+mod notifications;
 mod overview;
 mod queueing;
 mod retries;

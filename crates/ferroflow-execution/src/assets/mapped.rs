@@ -2,7 +2,7 @@
 
 use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::{Error, Json, Tx};
-use ferroflow_model::partition_mapper::LONGEST_KEY;
+use ferroflow_model::partition_mapper::MAX_KEY_LENGTH;
 use ferroflow_model::stored_dag::{needs_python, timetable_document};
 use ferroflow_model::timetable::{PartitionedAsset, Timetable};
 use ferroflow_python::timetables::MappedKey;
@@ -108,7 +108,7 @@ fn by_airflow(timetable: &PartitionedAsset, change: &Change<'_>, key: &str) -> R
 
 /// What Python gives may be anything.
 fn by_python(mapped: MappedKey, dag_id: &str) -> Result<Mapped, String> {
-    let cannot_be = |key: &&String| key.chars().count() > LONGEST_KEY || key.contains('\0');
+    let cannot_be = |key: &&String| key.chars().count() > MAX_KEY_LENGTH || key.contains('\0');
     if let Some(key) = mapped.keys.iter().find(cannot_be) {
         let shown: String = key.chars().take(50).collect();
         return Err(format!("{shown:?}… cannot be a key: it is too long, or has a NUL in it"));

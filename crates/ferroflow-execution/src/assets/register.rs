@@ -6,7 +6,7 @@ use ferroflow_db::asset::registration::{self, Consumers, Listener, NewEvent};
 use ferroflow_db::asset::{self, dag_run_queue};
 use ferroflow_db::asset_partition_dag_run::{self, Arrival};
 use ferroflow_db::audit_log::{self, AuditEntry};
-use ferroflow_db::notifications::{self, News};
+use ferroflow_db::notifications::{self, Notification};
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::{Error, Json, Tx};
 use ferroflow_model::asset::AssetAlias;
@@ -98,7 +98,7 @@ pub async fn register(
         }
     }
     if !(partitioned.is_empty() && others.is_empty()) {
-        notifications::tell(tx, News::Assets).await?;
+        notifications::notify(tx, Notification::Assets).await?;
     }
     Ok(event_id)
 }

@@ -12,7 +12,7 @@ use crate::trigger::{Known, no_python, serialized_timetable, value_error};
 use crate::{Refusal, RunMaking};
 
 /// More are not made at once: all dates are noted in one transaction.
-const MOST_RUNS: usize = 100_000;
+const MAX_RUNS: usize = 100_000;
 
 /// What a timetable is, as far as it matters here.
 #[derive(Clone, Copy)]
@@ -82,8 +82,8 @@ impl RunMaking {
     ) -> Result<Dates, Refusal> {
         let last = last_date(stretch, kind.is_partitioned, now);
         let runs = self.asked(known, stretch.from, last, now).await?;
-        if runs.len() > MOST_RUNS {
-            let message = format!("there are more than {MOST_RUNS} runs between these dates: ask for fewer");
+        if runs.len() > MAX_RUNS {
+            let message = format!("there are more than {MAX_RUNS} runs between these dates: ask for fewer");
             return Err(Refusal::api(422, "too_many_runs", message));
         }
         let runs = in_order(runs, stretch, kind.is_partitioned, now);
@@ -106,11 +106,11 @@ impl RunMaking {
     ) -> Result<Vec<RunInfo>, Refusal> {
         let timetable = &known.dag.timetable;
         if timetable.custom().is_none() {
-            let runs = timetable.runs_between(first, last, now).take(MOST_RUNS + 1);
+            let runs = timetable.runs_between(first, last, now).take(MAX_RUNS + 1);
             return runs.collect::<Result<_, _>>().map_err(|reason| value_error(reason.to_string()));
         }
         let Some(python) = &self.timetables else { return Err(no_python(known)) };
-        let runs = python.runs_between(&serialized_timetable(known)?, first, last, MOST_RUNS + 1).await;
+        let runs = python.runs_between(&serialized_timetable(known)?, first, last, MAX_RUNS + 1).await;
         Ok(runs.map_err(|error| value_error(chain(&error)))?.runs)
     }
 

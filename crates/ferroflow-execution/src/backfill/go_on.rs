@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use ferroflow_db::backfill::create_runs::{Request, UndecidedDate};
-use ferroflow_db::notifications::{self, News};
+use ferroflow_db::notifications::{self, Notification};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, backfill, dag};
 use ferroflow_model::backfill::Stretch;
 use ferroflow_telemetry::clock;
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::make::{MadeBackfill, Written};
-use super::step::{MOST_DATES, Step, Work};
+use super::step::{MAX_DATES, Step, Work};
 use super::{AskedBackfill, known};
 use crate::{Refusal, RunMaking, Service};
 
@@ -81,7 +81,7 @@ pub(super) async fn go_on(
     let places = work.dates.places();
     let mut left = undecided.as_slice();
     while !left.is_empty() {
-        let some = &left[..left.len().min(MOST_DATES)];
+        let some = &left[..left.len().min(MAX_DATES)];
         let part = Part::of(work, id, some, &places).await?;
         left = &left[part.dates.len()..];
         carry_out(work, part, left.is_empty(), made).await?;
@@ -210,7 +210,7 @@ async fn write(
     backfill::create_runs::touch(tx, part.id, now).await?;
     if is_last {
         backfill::create_runs::unpause(tx, part.id, now).await?;
-        notifications::tell(tx, News::QueuedOf { dag_id: work.asked.dag_id.clone() }).await?;
+        notifications::notify(tx, Notification::QueuedOf { dag_id: work.asked.dag_id.clone() }).await?;
     }
     Ok(Some((made, written)))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ferroflow_db::backfill::create::{DateOfBackfill, NewBackfill};
-use ferroflow_db::notifications::{self, News};
+use ferroflow_db::notifications::{self, Notification};
 use ferroflow_db::{Db, Error, Json, ScopedFutureExt as _, Tx, backfill, dag};
 use ferroflow_model::backfill::{Fate, Skipped};
 use ferroflow_model::dag::Dag;
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::go_on::{abandoned_before, finish, go_on};
-use super::step::{Decision, MOST_DATES, Step, Work};
+use super::step::{Decision, MAX_DATES, Step, Work};
 use super::{AskedBackfill, checked_dates, known};
 use crate::create_run::CreatedRun;
 use crate::{Refusal, RunMaking, Service};
@@ -137,9 +137,9 @@ async fn begin(db: &Db, work: &Work<'_>) -> Result<Begun, Refusal> {
         let fate = |place: usize| work.dates.fate(&there, &work.dates.runs[place], work.asked);
         let has_run = |place: &usize| !in_vain.contains(place) && !matches!(fate(*place), Fate::Skipped(_));
         let first = (0..work.dates.runs.len()).find(has_run);
-        let from = first.filter(|first| *first >= MOST_DATES || !in_vain.is_empty()).unwrap_or(0);
+        let from = first.filter(|first| *first >= MAX_DATES || !in_vain.is_empty()).unwrap_or(0);
         let places: Vec<usize> = match first {
-            Some(_) => (from..work.dates.runs.len()).take(MOST_DATES).collect(),
+            Some(_) => (from..work.dates.runs.len()).take(MAX_DATES).collect(),
             // Rows without task instances: all of them are written at once.
             None => (0..work.dates.runs.len()).collect(),
         };
@@ -184,7 +184,7 @@ async fn write_first(
     }
     backfill::create::note_dates(tx, id, 1, &dates).await?;
     if left == 0 {
-        notifications::tell(tx, News::QueuedOf { dag_id: dag_id.clone() }).await?;
+        notifications::notify(tx, Notification::QueuedOf { dag_id: dag_id.clone() }).await?;
     }
     Ok(Some(Begun::Made { made, left, written }))
 }

@@ -20,7 +20,7 @@ use crate::trigger::{Known, value_error};
 use crate::{Refusal, RunMaking, Service};
 
 /// A step has no more dates than this.
-pub(super) const MOST_DATES: usize = 64;
+pub(super) const MAX_DATES: usize = 64;
 
 /// A step that has so many task instances takes no further date.
 const ENOUGH_INSTANCES: usize = 5_000;
@@ -166,7 +166,7 @@ impl<'a> Work<'a> {
             unixname: making.unixname.clone(),
         };
         let mut planned = PlannedRun::new(&known.dag, &DagVersionRef { id: known.version }, &new, now);
-        let shaped = planned.shape(making.rules.as_deref(), &known.dag).await;
+        let shaped = planned.apply_mutation_hook(making.rules.as_deref(), &known.dag).await;
         shaped.map_err(|error| value_error(ferroflow_telemetry::chain(&error)))?;
         let mut deadlines = self.deadlines.clone();
         deadlines.ask(making.timetables.as_deref(), &planned).await;

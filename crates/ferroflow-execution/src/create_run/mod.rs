@@ -1,7 +1,7 @@
 //! A run comes into being, and with it the first instance of each of its tasks.
 
 mod deadlines;
-mod shape;
+mod mutation_hook;
 mod trace;
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 pub use deadlines::{OfRun, PlannedDeadlines, plan_deadlines};
-pub use shape::{About, has_say, shape, shape_all};
+pub use mutation_hook::{About, apply_mutation_hook, apply_mutation_hook_to_all, has_say};
 pub use trace::run_carrier;
 
 /// Why a run was not made.
@@ -147,7 +147,11 @@ impl PlannedRun {
     }
 
     /// Gives its task instances the shape that user code wants for them.
-    pub async fn shape(&mut self, rules: Option<&InstanceRules>, dag: &Dag) -> Result<(), InstanceRuleError> {
+    pub async fn apply_mutation_hook(
+        &mut self,
+        rules: Option<&InstanceRules>,
+        dag: &Dag,
+    ) -> Result<(), InstanceRuleError> {
         let about = About {
             dag,
             version: self.row.created_dag_version_id.unwrap_or_default(),
@@ -155,7 +159,7 @@ impl PlannedRun {
             new_run: Some(as_python_sees(&self.row)),
             occasion: Occasion::Created,
         };
-        shape(rules, &about, &mut self.instances).await
+        apply_mutation_hook(rules, &about, &mut self.instances).await
     }
 
     /// What user code may know of it before it is made.
@@ -349,7 +353,7 @@ pub fn numbered(template: &TaskInstance, map_index: i32, now: Timestamp) -> Task
     TaskInstance { id: id::new_v7(now, rand::random()), key, ..template.clone() }
 }
 
-/// A class of somebody's own has its say when the instance is [shaped](shape()); until then the task weighs what it says
+/// A class of somebody's own has its say when the instance is [shaped](apply_mutation_hook()); until then the task weighs what it says
 /// itself.
 fn known(weight: &Weight, task: &Task) -> i32 {
     match weight {

@@ -13,7 +13,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::attempt::{Attempt, about, dag_of, until_done};
-use super::silent::{give_up, leave, request, task_of};
+use super::unreported_end::{give_up, leave, request, task_of};
 use crate::{Refusal, Service};
 
 /// A task instance that is to fail because it did not start.

@@ -15,7 +15,7 @@ use crate::{Refusal, Service};
 
 /// What came of heartbeats.
 #[derive(Debug)]
-pub struct Heard {
+pub struct HeartbeatAnswer {
     /// Those that should not live, and why.
     pub refused: Vec<(Uuid, Refusal)>,
     /// Those whose rows somebody else has locked: they live, and their rows do not say so yet.
@@ -30,12 +30,19 @@ impl Service {
     }
 
     /// The same for many on one host, each with its process. No row is waited for that somebody else has locked.
-    pub async fn heartbeats(&self, hostname: &str, running: &[(Uuid, i32)]) -> Result<Heard, Refusal> {
+    pub async fn heartbeats(
+        &self,
+        hostname: &str,
+        running: &[(Uuid, i32)],
+    ) -> Result<HeartbeatAnswer, Refusal> {
         let unheard = self.beat(hostname, running).await?;
         let refused = self.no_longer_running_as(hostname, &unheard).await?;
         let is_refused = |process: &(Uuid, i32)| refused.iter().any(|(id, pid, _)| (*id, *pid) == *process);
         let locked = unheard.iter().filter(|process| !is_refused(process)).map(|(id, _)| *id).collect();
-        Ok(Heard { refused: refused.into_iter().map(|(id, _, refusal)| (id, refusal)).collect(), locked })
+        Ok(HeartbeatAnswer {
+            refused: refused.into_iter().map(|(id, _, refusal)| (id, refusal)).collect(),
+            locked,
+        })
     }
 
     /// They show that they live, and nobody looks why a row does not take that: the history of task instances, say, may be

@@ -11,13 +11,13 @@ mod outlets;
 mod plain;
 mod reports;
 mod run;
-mod silent;
 mod state;
+mod unreported_end;
 mod waiting;
 
 pub use fields::SkippedTask;
 pub use given_up::FailedStuck;
-pub use heartbeat::Heard;
+pub use heartbeat::HeartbeatAnswer;
 pub use reports::{HeldSlot, Reports, Told, Undelivered};
 pub use state::StateSet;
 pub use waiting::answer_event;

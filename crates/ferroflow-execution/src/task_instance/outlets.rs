@@ -6,7 +6,7 @@ use ferroflow_db::asset::registration::{self, ActiveAsset};
 use ferroflow_db::task_instance::execution::Facts;
 use ferroflow_db::{Error, Json, Tx, asset};
 use ferroflow_model::asset::Asset;
-use ferroflow_model::partition_mapper::LONGEST_KEY;
+use ferroflow_model::partition_mapper::MAX_KEY_LENGTH;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -237,9 +237,10 @@ fn check_key(key: &str) -> Result<(), NoOutlets> {
             format!("partition_key in outlet event must not be empty or whitespace-only; got '{shown}'.");
         return Err(NoOutlets::PartitionKey(message));
     }
-    if length > LONGEST_KEY {
-        let message =
-            format!("partition_key in outlet event must be at most {LONGEST_KEY} characters; got {length}.");
+    if length > MAX_KEY_LENGTH {
+        let message = format!(
+            "partition_key in outlet event must be at most {MAX_KEY_LENGTH} characters; got {length}."
+        );
         return Err(NoOutlets::PartitionKey(message));
     }
     Ok(())

@@ -169,7 +169,7 @@ impl Reports<'_> {
         }
         let mut patience = Patience::new("the end of a task");
         loop {
-            match self.put_down(&patience.turn(self.service, self.hurry), ending).await {
+            match self.record_failure(&patience.turn(self.service, self.hurry), ending).await {
                 Err(refusal) if self.is_tried_again(&mut patience, &refusal).await => {}
                 answered => return answered,
             }
@@ -184,13 +184,13 @@ impl Reports<'_> {
         patience.again_until_mended(refusal, self.hurry).await
     }
 
-    async fn put_down(&self, service: &Service, ending: Ending) -> Result<Option<TaskState>, Refusal> {
+    async fn record_failure(&self, service: &Service, ending: Ending) -> Result<Option<TaskState>, Refusal> {
         let unwanted = || async { service.ended_unwanted(&self.key, self.try_number).await.map(|()| None) };
         match conclude(ending) {
             Conclusion::Told(_) => Ok(None),
             Conclusion::Unwanted => unwanted().await,
             Conclusion::WithoutAWord(how) => {
-                match service.ended_without_a_word(self.id, self.try_number, &how.to_string()).await {
+                match service.fail_unreported(self.id, self.try_number, &how.to_string()).await {
                     Ok(outcome) => Ok(outcome.new_state().flatten()),
                     // It was cleared, and ended before that was noticed; or it was put down before, and nobody heard so.
                     Err(refusal) if refusal.status() == Some(404) => unwanted().await,

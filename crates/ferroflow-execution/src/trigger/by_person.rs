@@ -9,12 +9,12 @@ use ferroflow_telemetry::{chain, clock};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{AskedRun, Door, Known, checks, exists, make, no_python, value_error};
+use super::{AskedRun, Known, RunSource, checks, exists, make, no_python, value_error};
 use crate::{Refusal, RunMaking, Service};
 
 /// A run that a person asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PersonsRun {
+pub struct UserRun {
     /// The DAG.
     pub dag_id: String,
     /// Why: by hand, or to update an asset.
@@ -39,7 +39,7 @@ pub struct PersonsRun {
 
 /// Makes a run that a person asks for, with all of its first task instances. A scheduler starts it, once its DAG is not
 /// paused.
-pub async fn trigger(service: &Service, making: &RunMaking, asked: &PersonsRun) -> Result<DagRun, Refusal> {
+pub async fn trigger(service: &Service, making: &RunMaking, asked: &UserRun) -> Result<DagRun, Refusal> {
     let (db, dag_id) = (&service.db, asked.dag_id.as_str());
     let read = db.read(|tx| {
         async move { Ok((dag::find(tx, dag_id).await?, serialized_dag::latest(tx, dag_id).await?)) }
@@ -71,8 +71,9 @@ pub async fn trigger(service: &Service, making: &RunMaking, asked: &PersonsRun) 
         partition_key: asked.partition_key.clone(),
         note: asked.note.clone(),
     };
-    let door = Door { run_type: asked.run_type, triggered_by: asked.triggered_by, user: asked.user.clone() };
-    make(service, making, &known, &wanted, door).await?;
+    let source =
+        RunSource { run_type: asked.run_type, triggered_by: asked.triggered_by, user: asked.user.clone() };
+    make(service, making, &known, &wanted, source).await?;
     let made = db.read(|tx| async move { dag_run::find(tx, dag_id, name).await }.scope_boxed());
     made.await?.ok_or_else(|| Refusal::NotFound(format!("run {run_id} was deleted as soon as it was made")))
 }
@@ -94,7 +95,7 @@ impl RunMaking {
     async fn manual_run_id(
         &self,
         known: &Known,
-        asked: &PersonsRun,
+        asked: &UserRun,
         run_after: Timestamp,
     ) -> Result<String, Refusal> {
         let (timetable, run_type) = (&known.dag.timetable, asked.run_type);

@@ -2,7 +2,7 @@
 
 use ferroflow_db::{Json, dag};
 use ferroflow_model::dag::Dag;
-use ferroflow_model::partition_mapper::LONGEST_KEY;
+use ferroflow_model::partition_mapper::MAX_KEY_LENGTH;
 use ferroflow_model::state::RunType;
 use ferroflow_model::stored_dag::timetable_document;
 use jiff::Timestamp;
@@ -69,8 +69,8 @@ pub(super) fn partition_key(row: &dag::Dag, dag: &Dag, key: Option<&str>) -> Res
     let length = key.chars().count();
     let problem = if key.trim().is_empty() {
         "partition_key must not be empty or whitespace-only.".to_owned()
-    } else if length > LONGEST_KEY {
-        format!("partition_key must be at most {LONGEST_KEY} characters; got {length}.")
+    } else if length > MAX_KEY_LENGTH {
+        format!("partition_key must be at most {MAX_KEY_LENGTH} characters; got {length}.")
     } else {
         return Ok(());
     };

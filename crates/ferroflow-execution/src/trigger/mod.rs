@@ -6,7 +6,7 @@ mod making;
 mod params;
 
 use ferroflow_db::dag_version::serialized_dag::{self, SerializedDag};
-use ferroflow_db::notifications::{self, News};
+use ferroflow_db::notifications::{self, Notification};
 use ferroflow_db::{Db, ScopedFutureExt as _, Tx, dag, dag_run, task_instance};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
@@ -27,7 +27,7 @@ use crate::task::{LIMIT, TaskRequests};
 use crate::value::{NotFinite, body, error_response, to_json};
 use crate::{Answer, Patience, Refusal, Service, read};
 
-pub use by_person::{PersonsRun, trigger};
+pub use by_person::{UserRun, trigger};
 pub(crate) use checks::{may_run, serialized_timetable};
 pub use making::{BadRunIdPattern, RunMaking};
 pub use params::{BadParam, check_params};
@@ -71,12 +71,12 @@ impl Service {
         caller: Uuid,
     ) -> Result<(), Refusal> {
         let known = self.known(&asked.dag_id, &asked.run_id, caller).await?;
-        let door = Door {
+        let source = RunSource {
             run_type: RunType::OperatorTriggered,
             triggered_by: TriggeredBy::Operator,
             user: known.user.clone(),
         };
-        make(self, making, &known, asked, door).await
+        make(self, making, &known, asked, source).await
     }
 
     /// The DAG, if runs of it may be asked for, and no run of that name is there.
@@ -139,7 +139,7 @@ fn serialized<'a>(dag_id: &str, stored: Option<&'a SerializedDag>) -> Result<&'a
 }
 
 /// On whose behalf a run is made, and through which door the request came.
-struct Door {
+struct RunSource {
     run_type: RunType,
     triggered_by: TriggeredBy,
     user: Option<String>,
@@ -151,7 +151,7 @@ async fn make(
     making: &RunMaking,
     known: &Known,
     asked: &AskedRun,
-    door: Door,
+    source: RunSource,
 ) -> Result<(), Refusal> {
     let now = clock::now();
     let run_after = asked.run_after.unwrap_or(now);
@@ -168,15 +168,15 @@ async fn make(
     let run = NewRun {
         dag_id: asked.dag_id.clone(),
         run_id: asked.run_id.clone(),
-        run_type: door.run_type,
+        run_type: source.run_type,
         logical_date: asked.logical_date,
         data_interval,
         run_after,
         state: RunState::Queued,
         start_date: None,
         conf: Some(asked.conf.clone()),
-        triggered_by: door.triggered_by,
-        triggering_user_name: door.user,
+        triggered_by: source.triggered_by,
+        triggering_user_name: source.user,
         note: asked.note.clone(),
         partition_key: asked.partition_key.clone(),
         partition_date,
@@ -186,7 +186,7 @@ async fn make(
         unixname: making.unixname.clone(),
     };
     let mut planned = PlannedRun::new(&known.dag, &DagVersionRef { id: known.version }, &run, now);
-    let shaped = planned.shape(making.rules.as_deref(), &known.dag).await;
+    let shaped = planned.apply_mutation_hook(making.rules.as_deref(), &known.dag).await;
     shaped.map_err(|error| value_error(chain(&error)))?;
     let mut deadlines = known.deadlines(service).await?;
     deadlines.ask(making.timetables.as_deref(), &planned).await;
@@ -221,7 +221,7 @@ impl Parts<'_> {
 async fn create(db: &Db, run: &NewRun, parts: &Parts<'_>, now: Timestamp) -> Result<(), Refusal> {
     let created = db.transact(|tx| {
         async move {
-            notifications::tell(tx, News::QueuedOf { dag_id: run.dag_id.clone() }).await?;
+            notifications::notify(tx, Notification::QueuedOf { dag_id: run.dag_id.clone() }).await?;
             match parts.write(tx, run, now).await {
                 Err(create_run::Error::Db(error)) => Err(error),
                 other => Ok(other),

@@ -66,7 +66,7 @@ async fn airflow_does_the_same(server: Server) {
         }
     }
     for gone in &story.gone {
-        service.ended_without_a_word(gone.id, gone.try_number, "it is gone").await.unwrap();
+        service.fail_unreported(gone.id, gone.try_number, "it is gone").await.unwrap();
     }
     let ours: Value = last_line(&self::airflow(&ours).python(SCRIPT, &["rows"], "").expect_success());
     for (table, theirs) in official["rows"].as_object().unwrap() {

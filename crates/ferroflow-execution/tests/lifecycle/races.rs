@@ -172,7 +172,7 @@ async fn what_was_cleared_while_it_ran_starts_anew() {
         let database = seeded(server, &instances).await;
         let service = service(&database).await;
         let id = ids(&instances)[0];
-        let outcome = service.ended_without_a_word(id, 1, "it was cleared").await.unwrap();
+        let outcome = service.fail_unreported(id, 1, "it was cleared").await.unwrap();
         assert_eq!(outcome, Outcome::Restarted { max_tries: 3 });
         let stored = service.db.read(|tx| async move { task_instance::find(tx, id).await }.scope_boxed());
         let stored = stored.await.unwrap().unwrap();
@@ -187,15 +187,15 @@ async fn who_has_told_what_became_of_it_is_not_given_up() {
     let service = service(&database).await;
     let ids = ids(&instances);
     service.set_state(ids[0], &told("success")).await.unwrap();
-    let outcome = service.ended_without_a_word(ids[0], 1, "exit code 1").await.unwrap();
+    let outcome = service.fail_unreported(ids[0], 1, "exit code 1").await.unwrap();
     assert_eq!(outcome, Outcome::Ignored(Ignored::RowKnows(Some(TaskState::Success))));
-    let outcome = service.ended_without_a_word(ids[1], 2, "exit code 1").await.unwrap();
+    let outcome = service.fail_unreported(ids[1], 2, "exit code 1").await.unwrap();
     assert_eq!(outcome, Outcome::Ignored(Ignored::OtherTry { event: 2, row: 1 }));
-    let outcome = service.ended_without_a_word(ids[1], 1, "exit code 1").await.unwrap();
+    let outcome = service.fail_unreported(ids[1], 1, "exit code 1").await.unwrap();
     assert_eq!(outcome, Outcome::Failed { stops_the_rest: false });
-    let again = service.ended_without_a_word(ids[1], 1, "exit code 1").await.unwrap();
+    let again = service.fail_unreported(ids[1], 1, "exit code 1").await.unwrap();
     assert_eq!(again, Outcome::Ignored(Ignored::RowKnows(Some(TaskState::Failed))));
-    let missing = service.ended_without_a_word(Uuid::from_u128(5), 1, "gone").await.unwrap_err();
+    let missing = service.fail_unreported(Uuid::from_u128(5), 1, "gone").await.unwrap_err();
     assert_eq!(detail(missing)["reason"], "not_found");
 }
 

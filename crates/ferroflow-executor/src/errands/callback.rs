@@ -52,7 +52,7 @@ impl Supervision {
         let requests = CallbackRequests { service: self.service.with_masker(masker), callback: workload.id };
         let exit = self.attend(&mut child, first(workload), &requests, &log).await;
         *remains = child.into_remains();
-        last_word(&log, exit);
+        exit_log(&log, exit);
         self.end(&callback, exit).await
     }
 
@@ -92,16 +92,16 @@ impl Supervision {
         tracing::error!(id = %workload.id, reason, "a callback could not be started");
         let holder = Holder { job_id: workload.job_id, process: None };
         let queued = CallbackInHand { id: workload.id, state: CallbackState::Queued, holder };
-        self.put_down(&queued, Err(&format!("it could not be started: {reason}"))).await
+        self.record_failure(&queued, Err(&format!("it could not be started: {reason}"))).await
     }
 
     async fn end(&self, callback: &CallbackInHand, exit: Exit) -> Result<(), Refusal> {
         let end = if exit == Exit::Code(0) { Ok(()) } else { Err(EXECUTION_FAILED) };
-        self.put_down(callback, end).await
+        self.record_failure(callback, end).await
     }
 
     /// Puts down how it ended, as often as the database needs: nobody else knows.
-    async fn put_down(&self, callback: &CallbackInHand, end: Result<(), &str>) -> Result<(), Refusal> {
+    async fn record_failure(&self, callback: &CallbackInHand, end: Result<(), &str>) -> Result<(), Refusal> {
         let mut patience = Patience::new("the end of a callback");
         loop {
             let service = patience.turn(&self.service, &self.hurry);
@@ -136,7 +136,7 @@ fn first(workload: &CallbackWorkload) -> Value {
 }
 
 /// How it ended, if that was no ordinary end.
-fn last_word(log: &TaskLog, exit: Exit) {
+fn exit_log(log: &TaskLog, exit: Exit) {
     let (level, event, details) = match exit {
         Exit::Code(0) => return,
         Exit::Code(code) => {
@@ -150,7 +150,7 @@ fn last_word(log: &TaskLog, exit: Exit) {
             "The callback's process was killed and does not end: it waits in the kernel.",
             vec![],
         ),
-        Exit::WithForkServer | Exit::WithTemplate => {
+        Exit::WithForkServer | Exit::WithZygote => {
             ("critical", "The callback's process has ended together with Python's fork server.", vec![])
         }
     };

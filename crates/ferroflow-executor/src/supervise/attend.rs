@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{Sleep, sleep, timeout};
 
 use super::conversation::{Conversation, Progress};
-use super::last_word;
+use super::exit_log;
 
 /// How long a process that was told to end may take before it is killed, as in Airflow.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -71,7 +71,7 @@ async fn until_exit(
         };
         if let Some(order) = order {
             ordered = Some(order);
-            last_word::ordered(conversation.log(), order);
+            exit_log::ordered(conversation.log(), order);
             child.ask_to_end();
             grace = Some(Box::pin(sleep(GRACE)));
         }
@@ -132,7 +132,7 @@ pub(crate) fn how(exit: &Result<ChildExit, Error>) -> Exit {
     let exit = match exit {
         Ok(exit) => exit,
         Err(Error::CannotBeKilled(_)) => return Exit::CannotBeKilled,
-        Err(Error::TemplateLost) => return Exit::WithTemplate,
+        Err(Error::ZygoteLost) => return Exit::WithZygote,
         Err(_) => return Exit::WithForkServer,
     };
     tracing::debug!(status = %exit.status, user = ?exit.usage.user, system = ?exit.usage.system,

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use super::Watcher;
 use crate::Workload;
 use crate::task_log::TaskLog;
-use crate::templates::Origin;
+use crate::zygotes::Origin;
 
 /// What the official supervisor calls what it cannot make sense of.
 const NOT_UNDERSTOOD: &str = "API_SERVER_ERROR";

@@ -5,7 +5,7 @@
 
 mod attend;
 mod conversation;
-mod last_word;
+mod exit_log;
 mod startup;
 
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Workload;
 use crate::room::when_there_is_room;
 use crate::task_log::{TaskLog, TaskLogs};
-use crate::templates::Templates;
+use crate::zygotes::Zygotes;
 pub(crate) use attend::{GRACE, how};
 use conversation::Conversation;
 
@@ -44,7 +44,7 @@ pub struct Supervision {
     pub(crate) settings: Arc<Settings>,
     pub(crate) host: Host,
     pub(crate) python: ForkServer,
-    templates: Templates,
+    zygotes: Zygotes,
     pub(crate) logs: TaskLogs,
     runs: RunMaking,
     /// When this process has little time left.
@@ -81,7 +81,7 @@ impl Supervision {
         let timetables = Arc::new(Timetables::new(python.clone(), settings.ferroflow.timetable_timeout));
         let rules = InstanceRules::new(python.clone(), settings.ferroflow.user_code_timeout);
         Ok(Self {
-            templates: Templates::of(&settings),
+            zygotes: Zygotes::of(&settings),
             runs: RunMaking::new(&settings, host.user.clone(), Some(Arc::clone(&timetables)))?
                 .with_rules(Arc::new(rules)),
             service: Service {
@@ -145,7 +145,7 @@ impl Supervision {
         let sink: Arc<dyn Sink> = Arc::clone(&log) as Arc<dyn Sink>;
         let start = || async {
             log.open()?;
-            self.templates.fork(&self.python, workload, &sink).await
+            self.zygotes.fork(&self.python, workload, &sink).await
         };
         // A process comes from where its file is imported first, which may take long.
         let forked = tokio::select! {
@@ -179,14 +179,14 @@ impl Supervision {
 
     /// Has no process wait for a task from now on, and nobody for one that cannot be killed.
     pub(crate) fn close(&self) {
-        self.templates.close();
+        self.zygotes.close();
     }
 
     /// Waits until a process is gone that cannot be killed, unless the executor stops.
     pub(crate) async fn until_gone(&self, remains: &Remains) {
         tokio::select! {
             () = remains.gone() => {}
-            () = self.templates.closed() => {}
+            () = self.zygotes.closed() => {}
         }
     }
 
@@ -227,7 +227,7 @@ impl Supervision {
 /// Puts down what became of it.
 async fn settle(reports: &Reports<'_>, ending: Ending, log: &TaskLog, watcher: &dyn Watcher) {
     // What it told counts, though it is not stored yet.
-    last_word::write(log, Ending { told: ending.told.or(reports.undelivered.state()), ..ending });
+    exit_log::write(log, Ending { told: ending.told.or(reports.undelivered.state()), ..ending });
     match reports.end(ending).await {
         Ok(Some(state)) => watcher.state_set(state),
         Ok(None) => {}

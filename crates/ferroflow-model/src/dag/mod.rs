@@ -49,7 +49,7 @@ pub use subset::Along;
 pub use task::{Flag, Operator, StartTrigger, Task, TaskDetails};
 
 /// How many tasks a DAG may have.
-pub const MOST_TASKS: usize = 100_000;
+pub const MAX_TASKS: usize = 100_000;
 
 /// A DAG.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::value::{Value, parse, with_arena};
 
 /// How many problems of one document are told in full. A document with more has one cause behind them.
-const MOST_PROBLEMS: usize = 100;
+const MAX_PROBLEMS: usize = 100;
 
 /// Something in a document that is not as it must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,7 +168,7 @@ pub(crate) struct Reader<'v> {
 impl<'v> Reader<'v> {
     /// Notes a problem with the value we are at.
     pub(crate) fn problem(&mut self, what: impl fmt::Display) {
-        if self.problems.list.len() < MOST_PROBLEMS {
+        if self.problems.list.len() < MAX_PROBLEMS {
             let (place, what) = (shortened(place_of(&self.steps)), shortened(what.to_string()));
             self.problems.list.push(Problem { place, what });
         } else {

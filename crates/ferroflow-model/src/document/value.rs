@@ -15,7 +15,7 @@ use crate::json::standard_json;
 
 /// How many values a document may hold. A DAG of 10,000 tasks has about 300,000 of them; at this limit parsing
 /// takes some 600 MB.
-const MOST_VALUES: u32 = 8_000_000;
+const MAX_VALUES: u32 = 8_000_000;
 
 /// One JSON value. Strings without escapes are slices of the text; everything else that has a size lies in one
 /// arena, which makes a document cheap to build and to throw away. Objects keep their order and their
@@ -145,8 +145,8 @@ impl<'t> DeserializeSeed<'t> for ValueSeed<'_, 't> {
 
     fn deserialize<D: Deserializer<'t>>(self, deserializer: D) -> Result<Value<'t>, D::Error> {
         let values = self.0.values.get() + 1;
-        if values > MOST_VALUES {
-            return Err(D::Error::custom(format!("the document holds more than {MOST_VALUES} values")));
+        if values > MAX_VALUES {
+            return Err(D::Error::custom(format!("the document holds more than {MAX_VALUES} values")));
         }
         self.0.values.set(values);
         deserializer.deserialize_any(self)
@@ -355,8 +355,8 @@ mod tests {
 
     #[test]
     fn the_number_of_values_has_a_limit() {
-        let text = format!("{{\"tasks\": [{}0]}}", "0,".repeat(MOST_VALUES as usize));
-        let place = format!("tasks[{}]: the document holds more than", MOST_VALUES - 2);
+        let text = format!("{{\"tasks\": [{}0]}}", "0,".repeat(MAX_VALUES as usize));
+        let place = format!("tasks[{}]: the document holds more than", MAX_VALUES - 2);
         assert!(problem(&text).starts_with(&place));
     }
 

@@ -17,7 +17,7 @@ pub struct HeartbeatRow {
 
 /// How it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pulse {
+pub enum HeartbeatStatus {
     /// It does not run, so nothing is to be heard.
     NotRunning,
     /// Another scheduler listens for it.
@@ -37,7 +37,7 @@ pub enum Pulse {
 ///
 /// Nothing else is decided here: whether it is tried again, and who is told, follows from the executor's event.
 /// Airflow tells the author's callbacks twice, here and there.
-pub fn pulse(row: HeartbeatRow, timeout: SignedDuration, now: Timestamp) -> Pulse {
+pub fn heartbeat_status(row: HeartbeatRow, timeout: SignedDuration, now: Timestamp) -> HeartbeatStatus {
     match row.state {
         Some(TaskState::Running | TaskState::Restarting) => {}
         None
@@ -53,13 +53,13 @@ pub fn pulse(row: HeartbeatRow, timeout: SignedDuration, now: Timestamp) -> Puls
             | TaskState::Skipped
             | TaskState::UpstreamFailed
             | TaskState::Removed,
-        ) => return Pulse::NotRunning,
+        ) => return HeartbeatStatus::NotRunning,
     }
     match row.last_heartbeat_at {
-        _ if !row.is_queued_by_me => Pulse::NotMine,
-        None => Pulse::NeverHeard,
-        Some(since) if now.duration_since(since) > timeout => Pulse::Silent { since },
-        Some(_) => Pulse::Alive,
+        _ if !row.is_queued_by_me => HeartbeatStatus::NotMine,
+        None => HeartbeatStatus::NeverHeard,
+        Some(since) if now.duration_since(since) > timeout => HeartbeatStatus::Silent { since },
+        Some(_) => HeartbeatStatus::Alive,
     }
 }
 
@@ -77,28 +77,28 @@ mod tests {
         }
     }
 
-    fn after(seconds: i64, row: HeartbeatRow) -> Pulse {
-        pulse(row, TIMEOUT, Timestamp::from_second(seconds).unwrap())
+    fn after(seconds: i64, row: HeartbeatRow) -> HeartbeatStatus {
+        heartbeat_status(row, TIMEOUT, Timestamp::from_second(seconds).unwrap())
     }
 
     #[test]
     fn silence_begins_after_the_timeout_and_not_with_it() {
         for state in [TaskState::Running, TaskState::Restarting] {
-            assert_eq!(after(300, row(state)), Pulse::Alive);
-            assert_eq!(after(301, row(state)), Pulse::Silent { since: Timestamp::UNIX_EPOCH });
+            assert_eq!(after(300, row(state)), HeartbeatStatus::Alive);
+            assert_eq!(after(301, row(state)), HeartbeatStatus::Silent { since: Timestamp::UNIX_EPOCH });
         }
-        assert_eq!(after(-1, row(TaskState::Running)), Pulse::Alive);
+        assert_eq!(after(-1, row(TaskState::Running)), HeartbeatStatus::Alive);
     }
 
     #[test]
     fn only_what_runs_is_listened_to_and_only_by_its_scheduler() {
         for state in TaskState::ALL {
-            let is_silent = after(999, row(*state)) != Pulse::NotRunning;
+            let is_silent = after(999, row(*state)) != HeartbeatStatus::NotRunning;
             assert_eq!(is_silent, matches!(state, TaskState::Running | TaskState::Restarting), "{state}");
         }
         let of_another = HeartbeatRow { is_queued_by_me: false, ..row(TaskState::Running) };
-        assert_eq!(after(999, of_another), Pulse::NotMine);
+        assert_eq!(after(999, of_another), HeartbeatStatus::NotMine);
         let never_heard = HeartbeatRow { last_heartbeat_at: None, ..row(TaskState::Running) };
-        assert_eq!(after(999, never_heard), Pulse::NeverHeard);
+        assert_eq!(after(999, never_heard), HeartbeatStatus::NeverHeard);
     }
 }

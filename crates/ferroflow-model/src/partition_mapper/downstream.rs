@@ -5,7 +5,7 @@ use super::window::Member;
 use super::{MapperKind, PartitionMapper};
 
 /// How many keys one may become. Airflow counts them when all are made, so that a chain could fill the memory.
-const MOST_KEYS: usize = 100_000;
+const MAX_KEYS: usize = 100_000;
 
 /// What became of a key. Where one key is needed, a list of one will not do.
 pub(super) enum Mapped {
@@ -71,8 +71,8 @@ fn chained(mappers: &[PartitionMapper], key: &str) -> Result<Mapped> {
         let mut mapped = Vec::with_capacity(keys.len());
         for key in &keys {
             mapped.extend(mapper.to_downstream(key)?);
-            if mapped.len() > MOST_KEYS {
-                return Err(KeyProblem::TooManyKeys { most: MOST_KEYS });
+            if mapped.len() > MAX_KEYS {
+                return Err(KeyProblem::TooManyKeys { most: MAX_KEYS });
             }
         }
         keys = mapped;

@@ -148,7 +148,7 @@ pub enum WaitPolicy {
 }
 
 /// How many characters the key of a partition may have: so many has the column.
-pub const LONGEST_KEY: usize = 250;
+pub const MAX_KEY_LENGTH: usize = 250;
 
 /// A class of somebody's own that takes part in mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::state::TaskState;
 
 /// The most instances that a task may have in a run. Combinations of several lists grow beyond all bounds; a task
 /// with more fails before they are made.
-pub const MOST_INSTANCES: u64 = 1_000_000;
+pub const MAX_INSTANCES: u64 = 1_000_000;
 
 impl Run {
     /// The instance without map index, which nothing keeps from running, becomes as many as there are inputs.
@@ -24,7 +24,7 @@ impl Run {
             pass.actions.push(Action::Forget { instance });
         }
         let length = match self.length(task) {
-            Length::Known(length) if length <= MOST_INSTANCES => i32::try_from(length).unwrap_or(0),
+            Length::Known(length) if length <= MAX_INSTANCES => i32::try_from(length).unwrap_or(0),
             Length::Known(_) | Length::Unknown | Length::NotMapped => {
                 self.overwrite(pass, instance, TaskState::UpstreamFailed);
                 self.remove_beyond(pass, task, 0);
@@ -43,7 +43,7 @@ impl Run {
     /// Answers those, which are ready like the one with index `at`.
     pub(super) fn revise(&mut self, pass: &mut Pass, task: TaskIndex, at: i32) -> Vec<InstanceRef> {
         let Length::Known(length) = self.length(task) else { return Vec::new() };
-        let Some(length) = i32::try_from(length).ok().filter(|_| length <= MOST_INSTANCES) else {
+        let Some(length) = i32::try_from(length).ok().filter(|_| length <= MAX_INSTANCES) else {
             return Vec::new();
         };
         let cells = self.tasks[task.position()].instances.as_slice();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use super::decision::InstanceRef;
-use super::expand::MOST_INSTANCES;
+use super::expand::MAX_INSTANCES;
 use super::length::Length;
 use super::run::Run;
 use crate::dag::{Dag, TaskIndex};
@@ -22,7 +22,7 @@ pub fn first_instances(
     let mut instances = Vec::with_capacity(dag.tasks().len());
     for (task, _) in dag.indexed_tasks().filter(|(task, _)| takes_part(dag, *task, run_type, logical_date)) {
         let known = match length_without_results(dag, task) {
-            Length::Known(length @ 1..=MOST_INSTANCES) => i32::try_from(length).ok(),
+            Length::Known(length @ 1..=MAX_INSTANCES) => i32::try_from(length).ok(),
             Length::Known(_) | Length::Unknown | Length::NotMapped => None,
         };
         instances.push((task, known.map_or(NOT_MAPPED..NOT_MAPPED + 1, |length| 0..length)));

@@ -41,7 +41,7 @@ use crate::state::TaskState;
 
 pub use counts::{Counts, Upstream};
 pub use decision::{Action, Decision, InstanceRef, RunVerdict, WhenReady};
-pub use expand::MOST_INSTANCES;
+pub use expand::MAX_INSTANCES;
 pub use explain::{PastUnmet, Unmet, Waiting};
 pub use integrity::{Reconciliation, first_instances, reconcile};
 pub use length::Length;

@@ -6,7 +6,7 @@ use super::decision::Decision;
 use super::turns::{Waiting, take_turns};
 
 /// The longest time for which a run that cannot be looked at is left alone.
-const LONGEST_BACK_OFF: SignedDuration = SignedDuration::from_secs(300);
+const MAX_BACK_OFF: SignedDuration = SignedDuration::from_secs(300);
 
 /// A running run.
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +152,7 @@ fn has_timed_out(run: &RunningRun<'_>, now: Timestamp) -> bool {
 /// One second after the first failure, and twice as long after each further one.
 fn back_off(failures: u32) -> SignedDuration {
     let seconds = failures.checked_sub(1).map_or(0, |doublings| 1_i64 << doublings.min(32));
-    SignedDuration::from_secs(seconds).min(LONGEST_BACK_OFF)
+    SignedDuration::from_secs(seconds).min(MAX_BACK_OFF)
 }
 
 fn waits_since(run: &RunningRun<'_>) -> Timestamp {

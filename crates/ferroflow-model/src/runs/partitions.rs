@@ -10,7 +10,7 @@ use super::create::NewRun;
 use super::turns::{Waiting, take_turns};
 use crate::Json;
 use crate::asset::AssetCondition;
-use crate::partition_mapper::{KeyProblem, LONGEST_KEY, Shortfall, WaitPolicy};
+use crate::partition_mapper::{KeyProblem, MAX_KEY_LENGTH, Shortfall, WaitPolicy};
 use crate::state::{RunType, TriggeredBy};
 use crate::timetable::PartitionDate;
 
@@ -122,7 +122,7 @@ pub enum NotCreated {
     #[error("the DAG has no partitions")]
     NotPartitioned,
     /// No run can have such a key.
-    #[error("the partition key is blank or longer than {LONGEST_KEY} characters")]
+    #[error("the partition key is blank or longer than {MAX_KEY_LENGTH} characters")]
     BadKey,
 }
 
@@ -173,7 +173,7 @@ fn judge<'a>(
     if !dag.is_partitioned {
         return Verdict::Refused(NotCreated::NotPartitioned);
     }
-    if row.partition_key.trim().is_empty() || row.partition_key.chars().count() > LONGEST_KEY {
+    if row.partition_key.trim().is_empty() || row.partition_key.chars().count() > MAX_KEY_LENGTH {
         return Verdict::Refused(NotCreated::BadKey);
     }
     let (mut there, mut lacking) = (BTreeSet::new(), Vec::new());

@@ -4,7 +4,7 @@ use super::lexical::Node;
 use crate::Json;
 
 /// Looks this deep: far enough to name the field of a task.
-const MOST_STEPS: usize = 4;
+const MAX_STEPS: usize = 4;
 
 /// The places at which two documents differ, at most `limit` of them: `dag.tasks[extract].retries`. Somebody whose
 /// DAG gets a new version at every parse finds here which value is never the same.
@@ -28,7 +28,7 @@ impl Search {
             return;
         }
         match (inside(old), inside(new)) {
-            (Some(old), Some(new)) if steps < MOST_STEPS => self.compare_entries(&old, &new, &path, steps),
+            (Some(old), Some(new)) if steps < MAX_STEPS => self.compare_entries(&old, &new, &path, steps),
             _ => self.found.push(if path.is_empty() { "document".to_owned() } else { path }),
         }
     }

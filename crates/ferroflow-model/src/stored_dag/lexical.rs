@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::Json;
 
 /// Deeper nesting is not followed; [`crate::dag::Dag::decode`] refuses it, too.
-const MOST_LEVELS: usize = 127;
+const MAX_LEVELS: usize = 127;
 
 /// One JSON value.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,7 +151,7 @@ impl<'t> Parser<'t> {
 
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         self.levels += 1;
-        if self.levels > MOST_LEVELS {
+        if self.levels > MAX_LEVELS {
             return None;
         }
         self.at += 1;
@@ -235,8 +235,8 @@ mod tests {
     fn half_a_surrogate_pair_and_endless_nesting_are_not_read() {
         assert_eq!(rewritten(r#"["\ud800"]"#), None);
         let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-        assert_eq!(rewritten(&deep(MOST_LEVELS)), Some(deep(MOST_LEVELS)));
-        assert_eq!(rewritten(&deep(MOST_LEVELS + 1)), None);
+        assert_eq!(rewritten(&deep(MAX_LEVELS)), Some(deep(MAX_LEVELS)));
+        assert_eq!(rewritten(&deep(MAX_LEVELS + 1)), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{DataInterval, Restriction, RunInfo};
 
 /// How many steps a schedule of months or years is followed from its start date to now. At one step a minute
 /// this is two years; every schedule that somebody means is far below.
-const MOST_STEPS: usize = 1_000_000;
+const MAX_STEPS: usize = 1_000_000;
 
 /// The next run of a cron schedule.
 pub(super) fn next_cron_run(
@@ -112,7 +112,7 @@ fn last_boundary(delta: &Delta, anchor: Timestamp, now: Timestamp) -> Result<Tim
     }
     let mut boundary = anchor;
     let mut seen = anchor;
-    for step in 1..MOST_STEPS {
+    for step in 1..MAX_STEPS {
         let next = delta.next(boundary)?;
         if next > now {
             return Ok(boundary);

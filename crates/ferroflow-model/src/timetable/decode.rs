@@ -19,7 +19,7 @@ use crate::partition_mapper::PartitionMapper;
 const BUILT_IN: &str = "airflow.timetables.";
 
 /// How far a partition may lie from its run. Every tick of the way is a search.
-const MOST_OFFSET: i32 = 100_000;
+const MAX_OFFSET: i32 = 100_000;
 
 impl Timetable {
     /// Decodes `{"__type": import path, "__var": fields}`. Places of problems leave out the `__var`.
@@ -181,10 +181,10 @@ fn read_run_offset<'v>(reader: &mut Reader<'v>, fields: &'v Value<'v>) -> Option
         Some(Value::Float(offset)) if offset.fract() == 0.0 && offset.abs() >= 9e18 => None,
         _ => Some(0),
     };
-    let offset = offset.filter(|offset| (-MOST_OFFSET..=MOST_OFFSET).contains(offset));
+    let offset = offset.filter(|offset| (-MAX_OFFSET..=MAX_OFFSET).contains(offset));
     if offset.is_none() {
         reader.within("run_offset", |reader| {
-            reader.problem(format_args!("a partition lies at most {MOST_OFFSET} ticks from its run"));
+            reader.problem(format_args!("a partition lies at most {MAX_OFFSET} ticks from its run"));
         });
     }
     offset

@@ -1,6 +1,6 @@
 //! Instances of mapped tasks come into being and go.
 
-use ferroflow_model::readiness::{Action, Decision, Length, MOST_INSTANCES, Pushed, Run, RunVerdict};
+use ferroflow_model::readiness::{Action, Decision, Length, MAX_INSTANCES, Pushed, Run, RunVerdict};
 use ferroflow_model::state::TaskState;
 use serde_json::{Value, json};
 
@@ -81,9 +81,9 @@ fn a_task_over_what_was_never_pushed_fails() {
 
 #[test]
 fn a_task_with_more_than_the_most_instances_fails() {
-    let mut run = after_a(&mapped_over_a(), MOST_INSTANCES + 1);
+    let mut run = after_a(&mapped_over_a(), MAX_INSTANCES + 1);
     assert_eq!(run.decided(), ["m forgotten", "m upstream_failed at once"]);
-    let mut run = after_a(&mapped_over_a().with("m", "trigger_rule", json!("always")), MOST_INSTANCES);
+    let mut run = after_a(&mapped_over_a().with("m", "trigger_rule", json!("always")), MAX_INSTANCES);
     let decision = run.decide();
     let made = decision.actions.iter().find_map(|action| match action {
         Action::Create { first, end, .. } => Some((*first, *end)),
@@ -230,7 +230,7 @@ fn what_is_removed_while_all_others_are_finished_ends_the_run_an_examination_lat
 
 #[test]
 fn while_the_length_is_unknown_or_too_much_nothing_is_revised() {
-    let mut run = with_m(&mapped_over_a(), MOST_INSTANCES + 1, &[(0, None)]);
+    let mut run = with_m(&mapped_over_a(), MAX_INSTANCES + 1, &[(0, None)]);
     assert_eq!(run.decided(), ["m[0] scheduled"]);
     run.go("m[0]", None);
     run.push("a", None);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ferroflow_model::readiness::{MOST_INSTANCES, Reconciliation, Run, first_instances, reconcile};
+use ferroflow_model::readiness::{MAX_INSTANCES, Reconciliation, Run, first_instances, reconcile};
 use ferroflow_model::state::{RunType, TaskState};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -57,7 +57,7 @@ fn what_the_dag_alone_can_tell_is_there_from_the_beginning() {
 
 #[test]
 fn more_than_the_most_are_not_made() {
-    let most = usize::try_from(MOST_INSTANCES).unwrap();
+    let most = usize::try_from(MAX_INSTANCES).unwrap();
     let combined = |first: usize, second: usize| {
         let lists = json!({"__type": "dict", "__var": {"x": vec![0; first], "y": vec![0; second]}});
         Sketch::of("m").mapped("m", json!({"type": "dict-of-lists", "value": lists}))

@@ -13,7 +13,7 @@ use tokio::net::UnixStream;
 use crate::{Child, ChildLimits, Entry, ForkServer, Sink, Stream};
 
 /// An answer beyond this is a mistake: the longest are lists of a few thousand runs.
-const LONGEST_ANSWER: u32 = 64 << 20;
+const MAX_ANSWER_LENGTH: u32 = 64 << 20;
 
 /// How long a process that closed its channel may take to end by itself, so that its exit code is known.
 const GRACE: Duration = Duration::from_millis(500);
@@ -42,7 +42,7 @@ impl HelperProcess {
         self.channel.write_all(&length.to_be_bytes()).await?;
         self.channel.write_all(body.as_bytes()).await?;
         let length = self.channel.read_u32().await?;
-        if length > LONGEST_ANSWER {
+        if length > MAX_ANSWER_LENGTH {
             return Err(io::Error::other(format!("an answer of {length} bytes was announced")));
         }
         let mut answer = vec![0; usize::try_from(length).map_err(io::Error::other)?];

@@ -3,15 +3,12 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
-use ferroflow_python::{
-    ChildLimits, Entry, Error, ForkServer, Sink, TemplateFile, TemplateLimits, processes,
-};
+use ferroflow_python::{ChildLimits, Entry, Error, ForkServer, Sink, ZygoteFile, ZygoteLimits, processes};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use crate::support::{Bridge, options, python};
 
-const LIMITS: TemplateLimits =
-    TemplateLimits { import: std::time::Duration::from_mins(2), tasks_per_process: 2 };
+const LIMITS: ZygoteLimits = ZygoteLimits { import: std::time::Duration::from_mins(2), tasks_per_process: 2 };
 
 /// All that there are have the standard streams.
 const NONE: u64 = 3;
@@ -40,10 +37,10 @@ async fn a_fork_server_without_descriptors_says_so_and_lives() {
     std::fs::create_dir_all(&dags).unwrap();
     std::fs::write(dags.join("used.py"), "from airflow.sdk import DAG\ndag = DAG('used', schedule=None)\n")
         .unwrap();
-    let file = TemplateFile { bundle: "dags-folder".to_owned(), version: None, path: "used.py".to_owned() };
-    let template = bridge.server.template(&file, LIMITS, &sink).await.unwrap();
-    let is_template = |pid: &i32| processes::title(*pid).starts_with("ferroflow template");
-    let template_process = bridge.processes().into_iter().find(is_template).unwrap();
+    let file = ZygoteFile { bundle: "dags-folder".to_owned(), version: None, path: "used.py".to_owned() };
+    let template = bridge.server.zygote(&file, LIMITS, &sink).await.unwrap();
+    let is_zygote = |pid: &i32| processes::title(*pid).starts_with("ferroflow template");
+    let template_process = bridge.processes().into_iter().find(is_zygote).unwrap();
 
     for (process, is_of_template) in [(server, false), (template_process, true)] {
         let fork = async || {

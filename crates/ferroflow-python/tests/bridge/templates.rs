@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferroflow_python::{Sink, TemplateFile, TemplateLimits};
+use ferroflow_python::{Sink, ZygoteFile, ZygoteLimits};
 
 use crate::support::Bridge;
 
 /// Together their names are longer than a packet.
 const MODULES: usize = 600;
 
-const ONE_EACH: TemplateLimits = TemplateLimits { import: Duration::from_mins(2), tasks_per_process: 1 };
+const ONE_EACH: ZygoteLimits = ZygoteLimits { import: Duration::from_mins(2), tasks_per_process: 1 };
 
-fn named(path: &str) -> TemplateFile {
-    TemplateFile { bundle: "dags-folder".to_owned(), version: None, path: path.to_owned() }
+fn named(path: &str) -> ZygoteFile {
+    ZygoteFile { bundle: "dags-folder".to_owned(), version: None, path: path.to_owned() }
 }
 
 #[tokio::test]
@@ -34,7 +34,7 @@ async fn however_many_files_a_file_imports_each_is_looked_at() {
     std::fs::write(dags.join("importing.py"), text).unwrap();
     let sink: Arc<dyn Sink> = Arc::clone(&bridge.lines) as Arc<dyn Sink>;
     for number in [0, MODULES / 2, MODULES - 1] {
-        let template = bridge.server.template(&named("importing.py"), ONE_EACH, &sink).await.unwrap();
+        let template = bridge.server.zygote(&named("importing.py"), ONE_EACH, &sink).await.unwrap();
         assert!(template.is_current());
         std::fs::write(file(number), format!("CHANGED = {number}")).unwrap();
         assert!(!template.is_current(), "module {number} is looked at");
@@ -52,7 +52,7 @@ async fn a_template_that_is_much_used_goes_on_forking() {
     std::fs::write(dags.join("used.py"), "from airflow.sdk import DAG\ndag = DAG('used', schedule=None)\n")
         .unwrap();
     let sink: Arc<dyn Sink> = Arc::clone(&bridge.lines) as Arc<dyn Sink>;
-    let template = bridge.server.template(&named("used.py"), ONE_EACH, &sink).await.unwrap();
+    let template = bridge.server.zygote(&named("used.py"), ONE_EACH, &sink).await.unwrap();
     for _ in 0..FORKS {
         let mut child = template.fork_task(&sink).await.unwrap();
         assert!(!child.has_hung_up());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_python::extensions::Listeners;
-use ferroflow_python::{ChildLimits, Entry, Sink, TemplateFile, TemplateLimits, processes};
+use ferroflow_python::{ChildLimits, Entry, Sink, ZygoteFile, ZygoteLimits, processes};
 
 use crate::support::{Bridge, eventually};
 
@@ -57,13 +57,12 @@ async fn a_template_is_called_by_its_file_and_its_tasks_wait() {
     )
     .unwrap();
     let sink: Arc<dyn Sink> = Arc::clone(&bridge.lines) as Arc<dyn Sink>;
-    let file = TemplateFile { bundle: "dags-folder".to_owned(), version: None, path: "titled.py".to_owned() };
+    let file = ZygoteFile { bundle: "dags-folder".to_owned(), version: None, path: "titled.py".to_owned() };
     for tasks_per_process in [1, 2] {
-        let limits = TemplateLimits { import: Duration::from_mins(2), tasks_per_process };
-        let template = bridge.server.template(&file, limits, &sink).await.unwrap();
-        let is_template =
-            |pid: &i32| processes::title(*pid) == "ferroflow template -- dags-folder: titled.py";
-        assert!(bridge.processes().iter().any(is_template));
+        let limits = ZygoteLimits { import: Duration::from_mins(2), tasks_per_process };
+        let template = bridge.server.zygote(&file, limits, &sink).await.unwrap();
+        let is_zygote = |pid: &i32| processes::title(*pid) == "ferroflow template -- dags-folder: titled.py";
+        assert!(bridge.processes().iter().any(is_zygote));
         let child = template.fork_task(&sink).await.unwrap();
         let is_named = || processes::title(child.pid()) == processes::untold_title(Entry::Task);
         eventually("it waits to be told what to do", is_named).await;

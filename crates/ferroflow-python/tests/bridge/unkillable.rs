@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_python::{
-    Cause, Child, ChildLimits, Entry, Error, ParseOutcome, Sink, TemplateFile, TemplateLimits, processes,
+    Cause, Child, ChildLimits, Entry, Error, ParseOutcome, Sink, ZygoteFile, ZygoteLimits, processes,
 };
 use ferroflow_testkit::Held;
 use rustix::process::{Pid, Signal, kill_process};
@@ -175,11 +175,11 @@ async fn a_template_that_cannot_be_killed_is_given_up_with_its_file() {
     let dags = bridge.home.join("dags");
     std::fs::create_dir_all(&dags).unwrap();
     std::fs::write(dags.join("held.py"), DAG).unwrap();
-    let file = TemplateFile { bundle: "dags-folder".to_owned(), version: None, path: "held.py".to_owned() };
-    let limits = TemplateLimits { import: Duration::from_mins(2), tasks_per_process: 1 };
-    let template = bridge.server.template(&file, limits, &sink(&bridge)).await.unwrap();
-    let is_template = |pid: &i32| processes::title(*pid).starts_with("ferroflow template");
-    let pid = bridge.processes().into_iter().find(is_template).unwrap();
+    let file = ZygoteFile { bundle: "dags-folder".to_owned(), version: None, path: "held.py".to_owned() };
+    let limits = ZygoteLimits { import: Duration::from_mins(2), tasks_per_process: 1 };
+    let template = bridge.server.zygote(&file, limits, &sink(&bridge)).await.unwrap();
+    let is_zygote = |pid: &i32| processes::title(*pid).starts_with("ferroflow template");
+    let pid = bridge.processes().into_iter().find(is_zygote).unwrap();
     let mut task = template.fork_task(&sink(&bridge)).await.unwrap();
     let held_task = task.pid();
     settled(&task, Entry::Task).await;

@@ -94,8 +94,8 @@ async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>
 }
 
 fn making(cx: &Context) -> Result<RunMaking, Error> {
-    let making = RunMaking::new(&cx.settings, cx.driver.unixname.clone(), cx.timetables.clone())?;
-    Ok(match &cx.driver.rules {
+    let making = RunMaking::new(&cx.settings, cx.run_settings.unixname.clone(), cx.timetables.clone())?;
+    Ok(match &cx.run_settings.rules {
         Some(rules) => making.with_rules(std::sync::Arc::clone(rules)),
         None => making,
     })

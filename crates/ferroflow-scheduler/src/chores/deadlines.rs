@@ -221,7 +221,7 @@ async fn add_trigger(
         Some(bundle) if cx.settings.core.multi_team => trigger::team_of_bundle(tx, bundle).await?,
         _ => None,
     };
-    let fernet: &Fernet = &cx.driver.fernet;
+    let fernet: &Fernet = &cx.run_settings.fernet;
     let kwargs = Json::from(kwargs.clone()).into_text();
     trigger::insert_at_start(tx, fernet, CALLBACK_TRIGGER, &kwargs, team.as_deref(), now).await
 }

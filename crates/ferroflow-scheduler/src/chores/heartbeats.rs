@@ -7,7 +7,7 @@ use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::task_instance::overdue::{self, Silent};
 use ferroflow_db::{Page, ScopedFutureExt as _};
 use ferroflow_model::outcome::Outcome;
-use ferroflow_model::outcome::heartbeat::{HeartbeatRow, Pulse, pulse};
+use ferroflow_model::outcome::heartbeat::{HeartbeatRow, HeartbeatStatus, heartbeat_status};
 use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -74,7 +74,7 @@ async fn end(cx: &Context, now: Timestamp, found: Vec<Silent>, report: &mut Hear
             last_heartbeat_at: one.last_heartbeat_at,
             is_queued_by_me: true,
         };
-        let Pulse::Silent { since } = pulse(row, timeout, now) else { continue };
+        let HeartbeatStatus::Silent { since } = heartbeat_status(row, timeout, now) else { continue };
         let message = message(&one, since, now);
         match service.gone_silent(one.id, one.try_number, before, &message, now).await {
             Ok(Some(outcome)) => report.ended.push((one.id, one.key, outcome)),

@@ -12,7 +12,7 @@ use super::left::{Left, or_left};
 
 /// After so long one is tried again, and after twice as long every time.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(1);
-const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(30);
+const MAX_PAUSE: SignedDuration = SignedDuration::from_secs(30);
 
 /// That others have locked a row is told if it is so when it is tried for the third time.
 const TOLD_AFTER: u32 = 3;
@@ -35,7 +35,7 @@ impl KeptBack {
     pub(super) fn has_to_wait(&self, id: Uuid, now: Timestamp, left: &mut Vec<Left>) -> bool {
         let rows = self.lock();
         // One that is due much later was kept back before the clock was set back.
-        let kept = rows.get(&id).filter(|kept| kept.due > now && kept.due <= later(now, LONGEST_PAUSE));
+        let kept = rows.get(&id).filter(|kept| kept.due > now && kept.due <= later(now, MAX_PAUSE));
         left.extend(kept.iter().flat_map(|kept| kept.left.clone()));
         kept.is_some()
     }
@@ -59,10 +59,9 @@ impl KeptBack {
             return done;
         }
         // What nobody has come back to is not there any more.
-        rows.retain(|_, kept| later(kept.due, LONGEST_PAUSE) > now);
-        let (tries, pause) = rows
-            .get(&id)
-            .map_or((1, FIRST_PAUSE), |kept| (kept.tries + 1, (kept.pause * 2).min(LONGEST_PAUSE)));
+        rows.retain(|_, kept| later(kept.due, MAX_PAUSE) > now);
+        let (tries, pause) =
+            rows.get(&id).map_or((1, FIRST_PAUSE), |kept| (kept.tries + 1, (kept.pause * 2).min(MAX_PAUSE)));
         if is_locked && tries >= TOLD_AFTER {
             told = vec![row("others have locked it, or what has to be changed with it".to_owned())];
         }

@@ -47,7 +47,7 @@ pub(super) async fn ask(
         let (timetables, question) = (Arc::clone(timetables), question.clone());
         async move { says(&timetables, &document, &question).await.map_err(|error| chain(&error)) }
     };
-    let said = cx.driver.questions.due(&dag.dag_id, question.clone(), &who, asked).await;
+    let said = cx.run_settings.questions.due(&dag.dag_id, question.clone(), &who, asked).await;
     Some(Asked { about, said })
 }
 
@@ -104,5 +104,5 @@ async fn described(cx: &Context, class: &str, document: Json) -> Result<Arc<Desc
         let timetables = Arc::clone(timetables);
         async move { timetables.describe(&document).await.map_err(|error| chain(&error)) }
     };
-    cx.driver.questions.described(&text, &format!("the timetable {class}"), asked).await
+    cx.run_settings.questions.described(&text, &format!("the timetable {class}"), asked).await
 }

@@ -106,7 +106,10 @@ async fn ask(
             timetables.await_partitions(&document, &waiting).await.map_err(|error| chain(&error))
         }
     };
-    cx.driver.questions.partitions(key, question, "its timetable with its partition mappers", asked).await
+    cx.run_settings
+        .questions
+        .partitions(key, question, "its timetable with its partition mappers", asked)
+        .await
 }
 
 fn as_waiting((key, assets): &Waiting) -> WaitingPartition<'_> {

@@ -233,7 +233,7 @@ impl<'a> Task<'a> {
         let asked = candidate.asked.as_ref();
         let deadlines = &candidate.deadlines;
         let owner = Owner { row: &dag.row, definition: &dag.definition, asked, deadlines };
-        let planned = plan(&self.cx.driver, self.making, &owner, run, self.now)?;
+        let planned = plan(&self.cx.run_settings, self.making, &owner, run, self.now)?;
         let planned = match self.shaping.shaped(planned, dag.definition.dag()) {
             Ok(planned) => planned,
             Err(plan) => {

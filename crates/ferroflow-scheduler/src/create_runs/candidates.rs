@@ -99,7 +99,7 @@ pub(super) async fn gather(
 
 /// Why Python will say nothing about a DAG for a moment. Of a run that assets ask for, its timetable has nothing to say.
 fn silence(cx: &Context, dag_id: &str, triggered: &HashSet<&str>) -> Option<NotCreated> {
-    let questions = &cx.driver.questions;
+    let questions = &cx.run_settings.questions;
     if let Some(no_answer) = questions.silence_about_run(&(dag_id.to_owned(), None)) {
         return Some(NotCreated::unanswered(no_answer, NotCreated::InstanceRules));
     }

@@ -95,9 +95,9 @@ pub(crate) async fn create_some(
     let done = pass(cx, round, now, &mut part).await;
     for run in &part.created {
         round.dags.done(&run.dag_id);
-        cx.driver.questions.used(&run.dag_id, run.partition_key.as_deref());
+        cx.run_settings.questions.used(&run.dag_id, run.partition_key.as_deref());
     }
-    part.advanced.iter().for_each(|dag_id| cx.driver.questions.used(dag_id, None));
+    part.advanced.iter().for_each(|dag_id| cx.run_settings.questions.used(dag_id, None));
     report.add(part);
     done
 }
@@ -123,7 +123,7 @@ async fn pass(
 
 /// What checks the names of runs. It takes a while to be made, so only who has a run to make asks for it.
 fn making(cx: &Context) -> Result<RunMaking, Error> {
-    Ok(RunMaking::new(&cx.settings, cx.driver.unixname.clone(), None)?)
+    Ok(RunMaking::new(&cx.settings, cx.run_settings.unixname.clone(), None)?)
 }
 
 /// When the next run is due after `now`: one that a schedule makes, or a queued one that may not start before.

@@ -96,7 +96,7 @@ impl Task<'_> {
             }
             let deadlines = self.deadlines.get(&definition.version.id).unwrap_or(&none);
             let owner = Owner { row, definition, asked: None, deadlines };
-            match plan(&self.cx.driver, self.making, &owner, run, self.now) {
+            match plan(&self.cx.run_settings, self.making, &owner, run, self.now) {
                 Ok(plan) => match shaping.shaped(plan, definition.dag()) {
                     Ok(plan) => planned.push((*id, plan)),
                     Err(plan) => {

@@ -14,7 +14,7 @@ use serde_json::Map;
 use super::ask::Asked;
 use super::report::{Created, NotCreated};
 use crate::questions::{Due, NewRunKey, NewRunQuestion};
-use crate::run::{Definition, Driver};
+use crate::run::{Definition, RunSettings};
 
 /// A run to be written.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ pub(super) struct Owner<'a> {
 
 /// Plans a run, unless its name or a parameter of the DAG stands in the way.
 pub(super) fn plan(
-    driver: &Driver,
+    run_settings: &RunSettings,
     making: &RunMaking,
     owner: &Owner<'_>,
     run: &DecidedRun<'_>,
@@ -74,9 +74,9 @@ pub(super) fn plan(
         partition_key: run.partition_key.map(str::to_owned),
         partition_date: run.partition_date,
         backfill_id: None,
-        creating_job_id: driver.job_id,
+        creating_job_id: run_settings.job_id,
         bundle_version,
-        unixname: driver.unixname.clone(),
+        unixname: run_settings.unixname.clone(),
     };
     Ok(Plan {
         question: NewRunQuestion {

@@ -32,14 +32,14 @@ pub(super) struct Unasked {
 impl<'a> Shaping<'a> {
     /// Nothing yet, but whether there is a hook.
     pub(super) async fn new(cx: &'a Context) -> Result<Self, NoAnswer> {
-        let known = cx.driver.rules.as_ref().map(|rules| (rules, rules.known_hook()));
+        let known = cx.run_settings.rules.as_ref().map(|rules| (rules, rules.known_hook()));
         let has_hook = match known {
             None => false,
             Some((_, Some(has_hook))) => has_hook,
             Some((rules, None)) => {
                 let rules = Arc::clone(rules);
                 let asked = || async move { rules.has_hook().await.map_err(|error| chain(&error)) };
-                cx.driver.questions.hook(asked).await?
+                cx.run_settings.questions.hook(asked).await?
             }
         };
         Ok(Self { cx, has_hook, shaped: Vec::new() })
@@ -52,7 +52,7 @@ impl<'a> Shaping<'a> {
         }
         let of_this_pass = self.shaped.iter().find(|shaped| shaped.question == plan.question).cloned();
         let shaped =
-            of_this_pass.or_else(|| self.cx.driver.questions.shaped_run(&plan.key(), &plan.question));
+            of_this_pass.or_else(|| self.cx.run_settings.questions.shaped_run(&plan.key(), &plan.question));
         match shaped {
             Some(said) => Ok(plan.as_said(said)),
             None => Err(Box::new(plan)),
@@ -84,17 +84,17 @@ impl<'a> Shaping<'a> {
     }
 
     async fn ask_about(&self, definition: Arc<Definition>, mut plan: Plan) -> Result<Plan, NoAnswer> {
-        let Context { driver, service, timetables, .. } = self.cx;
-        let (rules, service, timetables) = (driver.rules.clone(), service.clone(), timetables.clone());
+        let Context { run_settings, service, timetables, .. } = self.cx;
+        let (rules, service, timetables) = (run_settings.rules.clone(), service.clone(), timetables.clone());
         let (key, question) = (plan.key(), plan.question.clone());
         let asked = || async move {
-            let shaped = plan.run.shape(rules.as_deref(), definition.dag()).await;
+            let shaped = plan.run.apply_mutation_hook(rules.as_deref(), definition.dag()).await;
             shaped.map_err(|error| chain(&error))?;
             plan.deadlines.look_up(&service).await;
             plan.deadlines.ask(timetables.as_deref(), &plan.run).await;
             Ok(plan)
         };
-        driver.questions.new_run(key, question, WHO, asked).await
+        run_settings.questions.new_run(key, question, WHO, asked).await
     }
 
     /// Whether another run of the same DAG and partition was asked about.

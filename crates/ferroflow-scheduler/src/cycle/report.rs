@@ -13,9 +13,9 @@ use crate::start_runs::StartedRuns;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// What executors told meets the rows.
-    Harvest,
+    ExecutorEvents,
     /// What nobody has told is looked for.
-    LookAround,
+    Rescan,
     /// Runs that are due are made.
     CreateRuns,
     /// Runs that may start do.
@@ -60,8 +60,8 @@ impl Step {
     /// What is done although this step has failed.
     pub(super) fn after_failure(self) -> Option<Self> {
         match self {
-            Self::Harvest => Some(Self::LookAround),
-            Self::LookAround => Some(Self::CreateRuns),
+            Self::ExecutorEvents => Some(Self::Rescan),
+            Self::Rescan => Some(Self::CreateRuns),
             Self::CreateRuns => Some(Self::StartRuns),
             Self::StartRuns => Some(Self::ExamineRuns),
             Self::ExamineRuns => Some(Self::QueueTasks),

@@ -19,14 +19,14 @@ use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
 use tokio::task::JoinSet;
 
-use crate::attended::{Attended, Entry, Obstacle, RunKey};
+use crate::active_runs::{ActiveRuns, Entry, Obstacle, RunKey};
 use crate::run::{ActiveRun, SeenInstance, Stale};
 use crate::slice::Slice;
 use crate::{Context, Error, NoAnswer};
 use together::{Alone, Begun, Examined, examine_together};
 
 /// How many runs are examined in one cycle, so that a burst does not keep ready tasks waiting.
-const MOST_RUNS: usize = 500;
+const MAX_RUNS: usize = 500;
 
 /// So many are examined together, and before it is asked whether others have their turn.
 const RUNS_AT_ONCE: usize = 100;
@@ -67,7 +67,7 @@ enum Fate {
 /// Examines what is dirty, so many at a time, for a while.
 pub(crate) async fn examine_runs(
     cx: &Arc<Context>,
-    attended: &mut Attended,
+    active_runs: &mut ActiveRuns,
     peers: &HashSet<i64>,
     width: usize,
     slice: &Slice<'_>,
@@ -76,10 +76,10 @@ pub(crate) async fn examine_runs(
     let mut report = ExaminedRuns::default();
     let peers = Arc::new(peers.clone());
     loop {
-        let dirty = attended.take_dirty(now, RUNS_AT_ONCE);
+        let dirty = active_runs.take_dirty(now, RUNS_AT_ONCE);
         let is_more = dirty.len() >= RUNS_AT_ONCE;
-        examine_all(cx, attended, dirty, &peers, width, now, &mut report).await;
-        if !is_more || report.examined >= MOST_RUNS || slice.is_over() {
+        examine_all(cx, active_runs, dirty, &peers, width, now, &mut report).await;
+        if !is_more || report.examined >= MAX_RUNS || slice.is_over() {
             break;
         }
     }
@@ -89,7 +89,7 @@ pub(crate) async fn examine_runs(
 
 async fn examine_all(
     cx: &Arc<Context>,
-    attended: &mut Attended,
+    active_runs: &mut ActiveRuns,
     dirty: Vec<(RunKey, Entry)>,
     peers: &Arc<HashSet<i64>>,
     width: usize,
@@ -98,7 +98,7 @@ async fn examine_all(
 ) {
     let Examined { fates, alone } = examine_together(cx, dirty, now).await;
     for (key, entry, fate) in fates {
-        report.take_in(attended, key, entry, fate, now);
+        report.take_in(active_runs, key, entry, fate, now);
     }
     let mut waiting = alone.into_iter();
     let mut busy: JoinSet<(RunKey, Entry, Fate)> = JoinSet::new();
@@ -124,7 +124,7 @@ async fn examine_all(
         let ended = busy.join_next().await;
         cx.progress.gets_on();
         match ended {
-            Some(Ok((key, entry, fate))) => report.take_in(attended, key, entry, fate, now),
+            Some(Ok((key, entry, fate))) => report.take_in(active_runs, key, entry, fate, now),
             // A run whose examination has ended in a panic is not attended any more; looking around finds it again.
             Some(Err(error)) => tracing::error!(%error, "the examination of a run has failed"),
             None => break,
@@ -132,9 +132,9 @@ async fn examine_all(
     }
     // Now that all are back: the next run may have been among them.
     let (moved, left) = (std::mem::take(&mut report.moved), std::mem::take(&mut report.left));
-    moved.iter().chain(&left).for_each(|key| attended.past_has_changed(key, None));
+    moved.iter().chain(&left).for_each(|key| active_runs.past_has_changed(key, None));
     for key in &left {
-        attended.leave(key);
+        active_runs.untrack(key);
     }
 }
 
@@ -157,7 +157,14 @@ impl ExaminedRuns {
         }
     }
 
-    fn take_in(&mut self, attended: &mut Attended, key: RunKey, entry: Entry, fate: Fate, now: Timestamp) {
+    fn take_in(
+        &mut self,
+        active_runs: &mut ActiveRuns,
+        key: RunKey,
+        entry: Entry,
+        fate: Fate,
+        now: Timestamp,
+    ) {
         self.examined += 1;
         match fate {
             Fate::GoesOn { scheduled, has_moved } => {
@@ -165,16 +172,16 @@ impl ExaminedRuns {
                 if has_moved {
                     self.moved.push(key.clone());
                 }
-                attended.give_back(key, entry, now);
+                active_runs.give_back(key, entry, now);
             }
             Fate::Ended(verdict) => {
                 tracing::info!(dag_id = key.dag_id, run_id = key.run_id, "a run has ended: {verdict}");
-                attended.know(&key, &entry);
+                active_runs.know(&key, &entry);
                 self.left.push(key.clone());
                 self.ended.push((key, verdict));
             }
             Fate::NotOurs => {
-                attended.know(&key, &entry);
+                active_runs.know(&key, &entry);
                 self.left.push(key);
             }
             Fate::Stays(obstacle, scheduled) => {
@@ -182,7 +189,7 @@ impl ExaminedRuns {
                 // Whatever it was told to look at was read.
                 self.moved.push(key.clone());
                 self.put_off.push((key.clone(), obstacle.clone()));
-                attended.put_off(key, entry, obstacle, now);
+                active_runs.put_off(key, entry, obstacle, now);
             }
         }
     }
@@ -216,9 +223,9 @@ async fn examine(
         let watch = Stopwatch::start();
         let decision = match decided.take() {
             Some(decision) => decision,
-            None => run.decide(&cx.driver, when_ready, now),
+            None => run.decide(&cx.run_settings, when_ready, now),
         };
-        let step = match run.step_as_decided(&cx.db, &cx.driver, decision, now).await {
+        let step = match run.step_as_decided(&cx.db, &cx.run_settings, decision, now).await {
             Ok(step) => step,
             Err(error @ Error::NoRun { .. }) => return Err(error),
             // What has become ready before is in the database, and may be queued.
@@ -285,12 +292,13 @@ async fn bring_up_to_date(
     let changed: Vec<_> = std::mem::take(&mut entry.changed).into_iter().collect();
     let run = if let Some(run) = &mut entry.run {
         if !has_dag_changed {
-            run.refresh(&cx.db, &cx.driver, &changed, now).await?;
+            run.refresh(&cx.db, &cx.run_settings, &changed, now).await?;
         }
         run
     } else {
         let (dag_id, run_id) = (&key.dag_id, &key.run_id);
-        let run = ActiveRun::load_with(&cx.db, &cx.driver, &cx.definitions, dag_id, run_id, now).await?;
+        let run =
+            ActiveRun::load_with(&cx.db, &cx.run_settings, &cx.definitions, dag_id, run_id, now).await?;
         has_dag_changed = run.row.state == RunState::Running && run.is_behind_its_dag();
         entry.run.insert(Box::new(run))
     };
@@ -299,7 +307,7 @@ async fn bring_up_to_date(
         let newest = cx.db.read(|tx| {
             async move { Error::split(cx.definitions.newest(tx, dag_id, now).await) }.scope_boxed()
         });
-        if !run.go_on_with(&cx.db, &cx.driver, newest.await??, now).await? {
+        if !run.go_on_with(&cx.db, &cx.run_settings, newest.await??, now).await? {
             // Until it has the new tasks, nothing can be said of it.
             entry.run = None;
             return Ok(Some(Fate::Stays(Obstacle::Locked, Vec::new())));

@@ -12,12 +12,12 @@ use jiff::Timestamp;
 
 use super::{Fate, RUNS_AT_ONCE};
 use crate::Context;
-use crate::attended::{Entry, RunKey};
+use crate::active_runs::{Entry, RunKey};
 use crate::run::{ActiveRun, Decided, write_together};
 
 /// Runs that are examined together have no more instances than that: to decide about them takes a while, and nobody sees
 /// what is written before all of it is.
-const MOST_INSTANCES: usize = 5_000;
+const MAX_INSTANCES: usize = 5_000;
 
 /// What became of runs.
 pub(super) struct Examined {
@@ -75,7 +75,7 @@ impl Examined {
         let mut instances = 0;
         let (fit, others): (Vec<_>, Vec<_>) = some.into_iter().partition(|(_, entry)| {
             let size = entry.run.as_ref().map_or(0, |run| run.size());
-            let does_fit = fits(entry, now) && instances + size <= MOST_INSTANCES;
+            let does_fit = fits(entry, now) && instances + size <= MAX_INSTANCES;
             instances += if does_fit { size } else { 0 };
             does_fit
         });
@@ -150,7 +150,7 @@ fn fits(entry: &Entry, now: Timestamp) -> bool {
 fn decide(cx: &Context, key: &RunKey, entry: &mut Entry, now: Timestamp) -> Option<Decided> {
     let when_ready = entry.when_ready();
     let run = entry.run.as_deref_mut()?;
-    let decided = catch_unwind(AssertUnwindSafe(|| run.decide(&cx.driver, when_ready, now)));
+    let decided = catch_unwind(AssertUnwindSafe(|| run.decide(&cx.run_settings, when_ready, now)));
     if decided.is_err() {
         tracing::error!(dag_id = key.dag_id, run_id = key.run_id, "the examination of a run has failed");
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_executor::{Event, Executor, Happening, Workload};
+use ferroflow_executor::{Event, EventKind, Executor, Workload};
 use ferroflow_model::admission;
 use uuid::Uuid;
 
@@ -21,7 +21,7 @@ pub use names::{BadExecutors, ExecutorName, executor_names};
 /// The executors of this scheduler, in the order of the configuration: the first is the default.
 pub struct Executors<E> {
     list: Vec<NamedExecutor<E>>,
-    handed: HashMap<Uuid, Stays>,
+    handed: HashMap<Uuid, Handover>,
 }
 
 /// An executor under the names by which tasks ask for it.
@@ -38,7 +38,7 @@ pub struct NamedExecutor<E> {
 
 /// An event, and what the executors know besides.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Heard {
+pub struct TrackedEvent {
     /// What happened.
     pub event: Event,
     /// Whether the try that ended has told its state before.
@@ -49,7 +49,7 @@ pub struct Heard {
 
 /// How often a try was handed over and has not ended: twice, if it was put off and went on before its process was gone.
 #[derive(Default)]
-struct Stays {
+struct Handover {
     all: usize,
     told: usize,
     /// Whether the one that has not told its state waits until it can, without a slot.
@@ -72,9 +72,9 @@ impl<E: Executor> Executors<E> {
     /// Hands a queued task instance to one of them.
     pub fn submit(&mut self, place: usize, workload: Workload) {
         if let Some(named) = self.list.get_mut(place) {
-            let stays = self.handed.entry(workload.ti.id).or_default();
-            stays.all += 1;
-            stays.of = Some((workload.ti.key(), workload.ti.try_number));
+            let handover = self.handed.entry(workload.ti.id).or_default();
+            handover.all += 1;
+            handover.of = Some((workload.ti.key(), workload.ti.try_number));
             named.executor.submit(workload);
         }
     }
@@ -91,15 +91,15 @@ impl<E: Executor> Executors<E> {
 
     /// The tries that they have, and whether each has told its state already.
     pub fn have(&self) -> impl Iterator<Item = (&TaskInstanceKey, i32, bool)> {
-        self.handed.values().filter_map(|stays| {
-            let (key, try_number) = stays.of.as_ref()?;
-            Some((key, *try_number, stays.told > 0))
+        self.handed.values().filter_map(|handover| {
+            let (key, try_number) = handover.of.as_ref()?;
+            Some((key, *try_number, handover.told > 0))
         })
     }
 
     /// Whether none of them has anything, but for what only waits for a row that cannot be read.
     pub fn is_idle(&self) -> bool {
-        self.handed.values().all(|stays| stays.all == usize::from(stays.waits))
+        self.handed.values().all(|handover| handover.all == usize::from(handover.waits))
     }
 
     /// Ends a task instance that should not run any more. Its row has been changed already.
@@ -112,30 +112,32 @@ impl<E: Executor> Executors<E> {
     }
 
     /// What happens next; waits for it, without end if nothing runs. May be abandoned and called again.
-    pub async fn next_event(&mut self) -> Heard {
+    pub async fn next_event(&mut self) -> TrackedEvent {
         let event = first_of(self.list.iter_mut().map(|named| named.executor.next_event())).await;
-        self.hear(event)
+        self.track(event)
     }
 
-    fn hear(&mut self, event: Event) -> Heard {
-        let mut stays = self.handed.remove(&event.id).unwrap_or_default();
+    fn track(&mut self, event: Event) -> TrackedEvent {
+        let mut handover = self.handed.remove(&event.id).unwrap_or_default();
         let mut is_told = false;
         match event.what {
-            Happening::StateSet(_) => (stays.told, stays.waits) = ((stays.told + 1).min(stays.all), false),
-            Happening::Waits => stays.waits = stays.all > 0,
-            Happening::SlotFree => {}
-            Happening::Ended | Happening::NotStarted(_) => {
-                is_told = stays.told > 0;
-                stays.waits &= is_told;
-                stays.told = stays.told.saturating_sub(1);
-                stays.all = stays.all.saturating_sub(1);
+            EventKind::StateSet(_) => {
+                (handover.told, handover.waits) = ((handover.told + 1).min(handover.all), false)
+            }
+            EventKind::Waits => handover.waits = handover.all > 0,
+            EventKind::SlotFree => {}
+            EventKind::Ended | EventKind::NotStarted(_) => {
+                is_told = handover.told > 0;
+                handover.waits &= is_told;
+                handover.told = handover.told.saturating_sub(1);
+                handover.all = handover.all.saturating_sub(1);
             }
         }
-        let is_still_known = stays.all > 0;
+        let is_still_known = handover.all > 0;
         if is_still_known {
-            self.handed.insert(event.id, stays);
+            self.handed.insert(event.id, handover);
         }
-        Heard { event, is_told, is_still_known }
+        TrackedEvent { event, is_told, is_still_known }
     }
 }
 

@@ -268,7 +268,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_is_of_exactly_what_was_asked() {
         let desk: Desk<&str, u8, u8> = Desk::new(Duration::from_mins(1));
-        let (told, mut heard) = unbounded_channel();
+        let (told, mut tracked) = unbounded_channel();
         let ask = async |question: u8, answer: Result<u8, &str>| {
             let answer = answer.map_err(str::to_owned);
             let asked = move || std::future::ready(answer);
@@ -277,23 +277,23 @@ mod tests {
         let awaited = Err(NoAnswer::Awaited("who".to_owned()));
         assert_eq!(ask(1, Ok(10)).await, awaited);
         assert_eq!(ask(1, Ok(11)).await, awaited, "it is asked");
-        assert_eq!((heard.recv().await, desk.unanswered()), (Some(Answered::Create), 0));
+        assert_eq!((tracked.recv().await, desk.unanswered()), (Some(Answered::Create), 0));
         assert_eq!(ask(1, Ok(11)).await, Ok(10), "and is not asked again");
         assert_eq!((desk.answer(&"key", &1), desk.answer(&"key", &2)), (Some(10), None));
         assert_eq!(ask(2, Err("no")).await, awaited, "another question has another answer");
-        heard.recv().await;
+        tracked.recv().await;
         let failed = Err(NoAnswer::Failed("no".to_owned()));
         assert_eq!(ask(2, Ok(12)).await, failed, "who has failed is not asked again at once");
         desk.forget(&"key");
         assert_eq!(ask(2, Ok(12)).await, awaited, "what was used is over");
-        heard.recv().await;
+        tracked.recv().await;
         assert_eq!(ask(2, Ok(13)).await, Ok(12));
     }
 
     #[tokio::test]
     async fn one_question_at_a_time_is_asked_about_the_same() {
         let desk: Desk<&str, u8, u8> = Desk::new(Duration::from_mins(1));
-        let (told, mut heard) = unbounded_channel();
+        let (told, mut tracked) = unbounded_channel();
         let (may_answer, mut first) = tokio::sync::watch::channel(false);
         let awaited = Err(NoAnswer::Awaited("who".to_owned()));
         let slowly = move || async move {
@@ -310,29 +310,29 @@ mod tests {
         desk.forget(&"key");
         assert_eq!(desk.unanswered(), 1, "it takes a process");
         may_answer.send(true).unwrap();
-        assert_eq!(heard.recv().await, Some(Answered::Create), "another can be asked now");
+        assert_eq!(tracked.recv().await, Some(Answered::Create), "another can be asked now");
         let at_once = || std::future::ready(Ok(7));
         let ask = async || desk.ask(Some(told.clone()), "key", 100, Answered::Create, "who", at_once).await;
         assert_eq!(ask().await, awaited);
-        heard.recv().await;
+        tracked.recv().await;
         assert_eq!(ask().await, Ok(7));
     }
 
     #[tokio::test]
     async fn an_old_answer_is_used_while_it_is_asked_again_where_that_does_no_harm() {
-        let (told, mut heard) = unbounded_channel();
+        let (told, mut tracked) = unbounded_channel();
         let ask = async |desk: &Desk<(), (), u8>, answer: u8| {
             let asked = move || std::future::ready(Ok(answer));
             desk.ask(Some(told.clone()), (), (), Answered::Create, "who", asked).await
         };
         let desk = Desk::new(Duration::ZERO).using_the_last();
         assert!(ask(&desk, 1).await.is_err());
-        heard.recv().await;
+        tracked.recv().await;
         assert_eq!(ask(&desk, 2).await, Ok(1));
         let desk = Desk::new(Duration::ZERO);
         assert!(ask(&desk, 1).await.is_err());
-        heard.recv().await;
-        heard.recv().await;
+        tracked.recv().await;
+        tracked.recv().await;
         assert!(ask(&desk, 2).await.is_err(), "it is too old");
     }
 }

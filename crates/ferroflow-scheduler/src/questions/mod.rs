@@ -23,7 +23,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use uuid::Uuid;
 
-use crate::attended::RunKey;
+use crate::active_runs::RunKey;
 use crate::create_runs::Plan;
 pub(crate) use desk::Desk;
 
@@ -301,7 +301,7 @@ mod tests {
     #[tokio::test]
     async fn a_partition_waits_for_no_answer_about_those_that_came_later() {
         let questions = Questions::default();
-        let mut heard = questions.answered_later();
+        let mut tracked = questions.answered_later();
         let waiting = |keys: &[&str]| PartitionsQuestion {
             timetable: "timetable".to_owned(),
             waiting: keys.iter().map(|key| ((*key).to_owned(), Vec::new())).collect(),
@@ -312,7 +312,7 @@ mod tests {
         let at_once = || std::future::ready(Ok(answer));
         let (known, _) = questions.partitions(key(), waiting(&["old"]), "who", at_once).await;
         assert!(known.is_none());
-        heard.recv().await;
+        tracked.recv().await;
         for newest in ["new", "newer"] {
             let never = std::future::pending;
             let (known, no_answer) =

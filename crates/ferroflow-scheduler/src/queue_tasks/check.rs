@@ -9,7 +9,7 @@ use ferroflow_model::admission::{Admitted, DagLimits};
 use ferroflow_model::state::{RunState, TaskState};
 use uuid::Uuid;
 
-use super::memory::{Memory, Stay};
+use super::memory::{Memory, WaitingRow};
 use super::report::{LeftOut, WhyLeftOut};
 use super::section::Granted;
 
@@ -22,18 +22,18 @@ pub(super) struct Rows {
 
 /// Who can be queued, and who is left out. Leaving somebody out cannot exceed a limit.
 pub(super) fn check(
-    admitted: &[(Admitted, Stay)],
+    admitted: &[(Admitted, WaitingRow)],
     mut rows: Rows,
     memory: &Memory,
 ) -> (Vec<Granted>, Vec<LeftOut>) {
     let (mut granted, mut left_out) = (Vec::new(), Vec::new());
-    for (admitted, stay) in admitted {
-        let instance = rows.instances.remove(&stay.id);
-        let run = rows.runs.get(&stay.dag_run_id);
+    for (admitted, waiting_row) in admitted {
+        let instance = rows.instances.remove(&waiting_row.id);
+        let run = rows.runs.get(&waiting_row.dag_run_id);
         let known = memory.limits.dags.get(&admitted.key.dag_id);
-        match check_one(instance, run, stay, known, rows.multi_team) {
+        match check_one(instance, run, waiting_row, known, rows.multi_team) {
             Ok((row, run)) => granted.push(Granted { admitted: admitted.clone(), row, run }),
-            Err(why) => left_out.push(LeftOut { key: admitted.key.clone(), id: stay.id, why }),
+            Err(why) => left_out.push(LeftOut { key: admitted.key.clone(), id: waiting_row.id, why }),
         }
     }
     (granted, left_out)
@@ -42,7 +42,7 @@ pub(super) fn check(
 fn check_one(
     row: Option<TaskInstance>,
     run: Option<&Arc<RunWithDag>>,
-    stay: &Stay,
+    waiting_row: &WaitingRow,
     known: Option<&DagLimits>,
     multi_team: bool,
 ) -> Result<(TaskInstance, Arc<RunWithDag>), WhyLeftOut> {
@@ -57,7 +57,7 @@ fn check_one(
     if run.is_paused {
         return Err(WhyLeftOut::DagPaused);
     }
-    if !is_same(stay, &row) {
+    if !is_same(waiting_row, &row) {
         return Err(WhyLeftOut::RowChanged);
     }
     let limits = dag_limits(run, multi_team);
@@ -68,7 +68,7 @@ fn check_one(
 }
 
 /// Whether a row takes from the limits what was counted for it.
-fn is_same(known: &Stay, row: &TaskInstance) -> bool {
+fn is_same(known: &WaitingRow, row: &TaskInstance) -> bool {
     *known.pool == *row.pool
         && known.pool_slots == row.pool_slots
         && known.executor.as_deref() == row.executor.as_deref()

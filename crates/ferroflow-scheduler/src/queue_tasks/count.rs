@@ -12,7 +12,7 @@ use super::memory::Memory;
 use super::section::locked;
 
 /// If those that could be queued wait in so many runs, what is at work is counted in all, and not in their DAGs alone.
-const MOST_RUNS: usize = 1000;
+const MAX_RUNS: usize = 1000;
 
 /// Counts what is in use of all that matters for those that wait. Only who holds the pools may believe it.
 pub(super) async fn in_use(tx: &mut Tx, memory: &Mutex<Memory>) -> Result<InUse, DbError> {
@@ -29,7 +29,7 @@ pub(super) async fn in_use(tx: &mut Tx, memory: &Mutex<Memory>) -> Result<InUse,
     }
     let (could_be_queued, (dags, tasks)) = {
         let memory = locked(memory);
-        let dags = memory.waiting.dags_of_open_pools(&memory.limits, &in_use, MOST_RUNS);
+        let dags = memory.waiting.dags_of_open_pools(&memory.limits, &in_use, MAX_RUNS);
         (dags, memory.limited())
     };
     let at_work = match could_be_queued {

@@ -30,7 +30,7 @@ pub(super) struct Memory {
     pub(super) waiting: Waiting,
     /// DAGs are kept from pass to pass; pools and executors are those of the last one.
     pub(super) limits: Limits,
-    stays: HashMap<InstanceKey, Stay>,
+    waiting_rows: HashMap<InstanceKey, WaitingRow>,
     runs: HashMap<i64, RunWaiting>,
     /// The tasks that limit how many of their instances are active, and how many of each wait.
     limited: HashMap<(Arc<str>, Arc<str>), usize>,
@@ -38,7 +38,7 @@ pub(super) struct Memory {
 
 /// Where one that waits is found in the database, and what it takes there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stay {
+pub(super) struct WaitingRow {
     pub(super) id: Uuid,
     pub(super) dag_run_id: i64,
     pub(super) pool: Arc<str>,
@@ -77,7 +77,7 @@ impl Memory {
         run.keys.insert(key.clone());
         self.limits.dags.insert(Arc::clone(&key.dag_id), limits.clone());
         self.waiting.insert(candidate.clone());
-        let stay = Stay {
+        let waiting_row = WaitingRow {
             id: *id,
             dag_run_id: *dag_run_id,
             pool: Arc::clone(&candidate.pool),
@@ -85,7 +85,7 @@ impl Memory {
             executor: candidate.executor.clone(),
             is_limited,
         };
-        self.stays.insert(key, stay);
+        self.waiting_rows.insert(key, waiting_row);
     }
 
     /// One waits no longer.
@@ -97,7 +97,7 @@ impl Memory {
     /// These tries are not known any longer.
     pub(super) fn remove_tries(&mut self, ids: &[Uuid]) {
         let ids: HashSet<&Uuid> = ids.iter().collect();
-        let known = self.stays.iter().filter(|(_, stay)| ids.contains(&stay.id));
+        let known = self.waiting_rows.iter().filter(|(_, waiting_row)| ids.contains(&waiting_row.id));
         let keys: Vec<InstanceKey> = known.map(|(key, _)| key.clone()).collect();
         for key in &keys {
             self.remove(key);
@@ -121,8 +121,8 @@ impl Memory {
     }
 
     /// Where one is found that waits.
-    pub(super) fn stay(&self, key: &InstanceKey) -> Option<Stay> {
-        self.stays.get(key).cloned()
+    pub(super) fn waiting_row(&self, key: &InstanceKey) -> Option<WaitingRow> {
+        self.waiting_rows.get(key).cloned()
     }
 
     /// The runs in which anybody waits.
@@ -167,7 +167,7 @@ impl Memory {
 
     /// Forgets the DAGs of which nobody waits.
     pub(super) fn drop_idle_dags(&mut self) {
-        let busy: HashSet<&Arc<str>> = self.stays.keys().map(|key| &key.dag_id).collect();
+        let busy: HashSet<&Arc<str>> = self.waiting_rows.keys().map(|key| &key.dag_id).collect();
         self.limits.dags.retain(|dag_id, _| busy.contains(dag_id));
     }
 
@@ -179,8 +179,8 @@ impl Memory {
             }
             WhyLeftOut::RunGone | WhyLeftOut::RunNotRunning(_) | WhyLeftOut::DagPaused => {
                 // Found again by a sweep, should it come back.
-                if let Some(stay) = self.stay(&left_out.key) {
-                    self.remove_run(stay.dag_run_id);
+                if let Some(waiting_row) = self.waiting_row(&left_out.key) {
+                    self.remove_run(waiting_row.dag_run_id);
                 }
             }
             WhyLeftOut::Refused(_) => self.hold(&left_out.key),
@@ -195,14 +195,14 @@ impl Memory {
 
     /// Takes one out of all but the queue itself.
     fn forget(&mut self, key: &InstanceKey) {
-        let Some(stay) = self.stays.remove(key) else { return };
-        if let Some(run) = self.runs.get_mut(&stay.dag_run_id) {
+        let Some(waiting_row) = self.waiting_rows.remove(key) else { return };
+        if let Some(run) = self.runs.get_mut(&waiting_row.dag_run_id) {
             run.keys.remove(key);
             if run.keys.is_empty() {
-                self.runs.remove(&stay.dag_run_id);
+                self.runs.remove(&waiting_row.dag_run_id);
             }
         }
-        if stay.is_limited
+        if waiting_row.is_limited
             && let Some(waiting) = self.limited.get_mut(&task(key))
         {
             *waiting -= 1;

@@ -33,7 +33,7 @@ use uuid::Uuid;
 use crate::put_off::PutOff;
 use crate::run::ExecutorNames;
 use crate::{Context, Error};
-use memory::{Memory, Stay};
+use memory::{Memory, WaitingRow};
 use section::{Asked, Pass, locked};
 
 pub use report::{LeftOut, QueuedTask, QueuedTasks, Swept, WhyLeftOut};
@@ -61,7 +61,7 @@ pub struct TaskQueue {
     /// What became ready and was not read yet.
     new: HashSet<Uuid>,
     /// Those of passes of which it is not known whether they were committed.
-    uncertain: Vec<(Admitted, Stay)>,
+    uncertain: Vec<(Admitted, WaitingRow)>,
     /// What the last pass decided, and what was in use.
     last: Option<(Decision, InUse)>,
     /// Those that the database has refused to queue.

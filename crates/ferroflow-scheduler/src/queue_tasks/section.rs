@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::check::{Rows, check};
-use super::memory::{Memory, Stay};
+use super::memory::{Memory, WaitingRow};
 use super::report::{LeftOut, WhyLeftOut};
 use super::{ExecutorSlots, count, read};
 use crate::Context;
@@ -28,7 +28,7 @@ pub(super) struct Asked<'a> {
     /// What became ready and was not read yet.
     pub(super) new: &'a [Uuid],
     /// Those of an earlier pass that may have been queued.
-    pub(super) uncertain: &'a [(Admitted, Stay)],
+    pub(super) uncertain: &'a [(Admitted, WaitingRow)],
     pub(super) executors: &'a [ExecutorSlots],
     pub(super) budget: usize,
     pub(super) now: Timestamp,
@@ -57,7 +57,7 @@ pub(super) struct Granted {
 pub(super) async fn pass(
     tx: &mut Tx,
     asked: &Asked<'_>,
-    attempted: &Mutex<Vec<(Admitted, Stay)>>,
+    attempted: &Mutex<Vec<(Admitted, WaitingRow)>>,
 ) -> Result<Option<Pass>, DbError> {
     let Some(pools) = pool::lock_all(tx).await? else { return Ok(None) };
     let watch = Stopwatch::start();
@@ -80,19 +80,21 @@ pub(super) async fn pass(
     Ok(Some(Pass { decision, in_use, granted, left_out, set_aside, reading }))
 }
 
-fn decide(asked: &Asked<'_>, in_use: &InUse) -> (Decision, Vec<(Admitted, Stay)>) {
+fn decide(asked: &Asked<'_>, in_use: &InUse) -> (Decision, Vec<(Admitted, WaitingRow)>) {
     let memory = locked(asked.memory);
     let tick = Tick { now: asked.now, patience: DEFAULT_PATIENCE, budget: asked.budget };
     let decision = admit(&memory.waiting, &memory.limits, in_use, tick);
     let admitted = decision.admitted.iter();
-    let admitted = admitted.filter_map(|one| memory.stay(&one.key).map(|stay| (one.clone(), stay))).collect();
+    let admitted = admitted
+        .filter_map(|one| memory.waiting_row(&one.key).map(|waiting_row| (one.clone(), waiting_row)))
+        .collect();
     (decision, admitted)
 }
 
 async fn lock_and_check(
     tx: &mut Tx,
     asked: &Asked<'_>,
-    admitted: &[(Admitted, Stay)],
+    admitted: &[(Admitted, WaitingRow)],
 ) -> Result<(Vec<Granted>, Vec<LeftOut>), DbError> {
     if admitted.is_empty() {
         return Ok((Vec::new(), Vec::new()));
@@ -102,9 +104,9 @@ async fn lock_and_check(
 }
 
 /// Locks the rows of task instances, and reads them with their runs and DAGs.
-async fn rows(tx: &mut Tx, asked: &Asked<'_>, admitted: &[(Admitted, Stay)]) -> Result<Rows, DbError> {
-    let ids: Vec<Uuid> = admitted.iter().map(|(_, stay)| stay.id).collect();
-    let mut runs: Vec<i64> = admitted.iter().map(|(_, stay)| stay.dag_run_id).collect();
+async fn rows(tx: &mut Tx, asked: &Asked<'_>, admitted: &[(Admitted, WaitingRow)]) -> Result<Rows, DbError> {
+    let ids: Vec<Uuid> = admitted.iter().map(|(_, waiting_row)| waiting_row.id).collect();
+    let mut runs: Vec<i64> = admitted.iter().map(|(_, waiting_row)| waiting_row.dag_run_id).collect();
     runs.sort_unstable();
     runs.dedup();
     let instances = queueing::lock(tx, &ids).await?;
@@ -176,9 +178,9 @@ async fn recovered(tx: &mut Tx, asked: &Asked<'_>) -> Result<Vec<Granted>, DbErr
         return Ok(Vec::new());
     }
     let Rows { mut instances, runs, .. } = rows(tx, asked, asked.uncertain).await?;
-    let found = asked.uncertain.iter().filter_map(|(admitted, stay)| {
-        let row = instances.remove(&stay.id).filter(|row| is_mine(row, asked))?;
-        let run = Arc::clone(runs.get(&stay.dag_run_id)?);
+    let found = asked.uncertain.iter().filter_map(|(admitted, waiting_row)| {
+        let row = instances.remove(&waiting_row.id).filter(|row| is_mine(row, asked))?;
+        let run = Arc::clone(runs.get(&waiting_row.dag_run_id)?);
         Some(Granted { admitted: admitted.clone(), row, run })
     });
     Ok(found.collect())
@@ -188,8 +190,8 @@ fn is_mine(row: &TaskInstance, asked: &Asked<'_>) -> bool {
     row.state == Some(TaskState::Queued) && row.queued_by_job_id == Some(asked.cx.job_id)
 }
 
-fn attempt(granted: &Granted, admitted: &[(Admitted, Stay)]) -> Option<(Admitted, Stay)> {
-    admitted.iter().find(|(_, stay)| stay.id == granted.row.id).cloned()
+fn attempt(granted: &Granted, admitted: &[(Admitted, WaitingRow)]) -> Option<(Admitted, WaitingRow)> {
+    admitted.iter().find(|(_, waiting_row)| waiting_row.id == granted.row.id).cloned()
 }
 
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

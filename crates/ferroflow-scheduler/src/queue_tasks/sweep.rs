@@ -14,7 +14,7 @@ use super::{TaskQueue, read};
 use crate::{Context, Error};
 
 /// Of about how many task instances the rows are read in one sweep.
-const MOST_ROWS: i64 = 20_000;
+const MAX_ROWS: i64 = 20_000;
 
 impl TaskQueue {
     /// Finds those that wait and are not known, and forgets the runs in which nobody waits any more, those of paused DAGs
@@ -77,7 +77,7 @@ impl TaskQueue {
         let mut rows = 0;
         let chosen: Vec<&RunWithScheduled> = in_turn
             .take_while(|run| {
-                let is_within = rows < MOST_ROWS;
+                let is_within = rows < MAX_ROWS;
                 rows += run.instances;
                 is_within
             })

@@ -15,20 +15,21 @@ use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{ActiveRun, Definition, Driver, Earlier, Known, Pace};
+use super::{ActiveRun, Definition, Earlier, Known, Pace, RunSettings};
 use crate::{Definitions, Error};
 
 impl ActiveRun {
     /// Reads a run and all that its next steps depend on.
     pub async fn load(
         db: &Db,
-        driver: &Driver,
+        run_settings: &RunSettings,
         dag_id: &str,
         run_id: &str,
         now: Timestamp,
     ) -> Result<Self, Error> {
         let read = db.read(|tx| {
-            async move { Error::split(Self::read(tx, driver, dag_id, run_id, None, now).await) }.scope_boxed()
+            async move { Error::split(Self::read(tx, run_settings, dag_id, run_id, None, now).await) }
+                .scope_boxed()
         });
         read.await?
     }
@@ -36,7 +37,7 @@ impl ActiveRun {
     /// The same with a DAG that may have been read before.
     pub async fn load_with(
         db: &Db,
-        driver: &Driver,
+        run_settings: &RunSettings,
         definitions: &Definitions,
         dag_id: &str,
         run_id: &str,
@@ -46,7 +47,7 @@ impl ActiveRun {
             let read = async move {
                 let row = find(tx, dag_id, run_id).await?;
                 let definition = definitions.of_run(tx, &row, now).await?;
-                Self::read_rest(tx, driver, row, definition, now).await
+                Self::read_rest(tx, run_settings, row, definition, now).await
             };
             async move { Error::split(read.await) }.scope_boxed()
         });
@@ -56,7 +57,7 @@ impl ActiveRun {
     /// The same in a transaction. `definition` is the DAG, if it has been read and still holds.
     pub async fn read(
         tx: &mut Tx,
-        driver: &Driver,
+        run_settings: &RunSettings,
         dag_id: &str,
         run_id: &str,
         definition: Option<Arc<Definition>>,
@@ -67,12 +68,12 @@ impl ActiveRun {
             Some(definition) => definition,
             None => Arc::new(Definition::of_run(tx, &row).await?),
         };
-        Self::read_rest(tx, driver, row, definition, now).await
+        Self::read_rest(tx, run_settings, row, definition, now).await
     }
 
     async fn read_rest(
         tx: &mut Tx,
-        driver: &Driver,
+        run_settings: &RunSettings,
         row: DagRun,
         definition: Arc<Definition>,
         now: Timestamp,
@@ -80,13 +81,13 @@ impl ActiveRun {
         let (dag_id, run_id) = (row.dag_id.as_str(), row.run_id.as_str());
         let instances = task_instance::scheduling::of_run(tx, dag_id, run_id).await?;
         let reschedules = dependencies::reschedules(tx, dag_id, run_id, Tasks::All).await?;
-        Self::assemble(tx, driver, row, definition, (&instances, &reschedules), now).await
+        Self::assemble(tx, run_settings, row, definition, (&instances, &reschedules), now).await
     }
 
     /// Puts together what was read, and reads what only some DAGs ask for.
     pub(super) async fn assemble(
         tx: &mut Tx,
-        driver: &Driver,
+        run_settings: &RunSettings,
         row: DagRun,
         definition: Arc<Definition>,
         (instances, reschedules): (&[InstanceRow], &HashMap<Uuid, Timestamp>),
@@ -94,7 +95,7 @@ impl ActiveRun {
     ) -> Result<Self, Error> {
         let dag = Arc::clone(definition.dag());
         let (past, earlier) = past(tx, &dag, &row).await?;
-        let view = View { dag: &dag, run: &row, longest_wait: driver.longest_wait, now };
+        let view = View { dag: &dag, run: &row, longest_wait: run_settings.longest_wait, now };
         let (mut found, mut rows, mut strays) = (Vec::new(), HashMap::new(), Vec::new());
         for instance in instances {
             match view.instance(instance, reschedules) {
@@ -107,7 +108,7 @@ impl ActiveRun {
             }
         }
         let mut model =
-            Run::load(Arc::clone(&definition.plan), facts(&dag, &row, driver.pace, now), past, found);
+            Run::load(Arc::clone(&definition.plan), facts(&dag, &row, run_settings.pace, now), past, found);
         for (task, length) in read_lengths(tx, &definition, &row, None).await? {
             model.set_pushed(task, Pushed { length, results: 0 });
         }

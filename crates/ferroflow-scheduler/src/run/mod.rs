@@ -9,10 +9,10 @@ mod callback;
 mod definition;
 mod end;
 mod load;
+mod mutation_hook;
 mod past;
 mod queue;
 mod refresh;
-mod shape;
 mod step;
 mod structure;
 mod together;
@@ -42,7 +42,7 @@ pub(crate) use together::write_together;
 
 /// Who drives runs.
 #[derive(Clone)]
-pub struct Driver {
+pub struct RunSettings {
     /// Its row in `job`, if it has one.
     pub job_id: Option<i64>,
     /// The user of the operating system that it runs as.

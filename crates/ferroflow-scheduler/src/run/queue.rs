@@ -7,7 +7,7 @@ use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{ActiveRun, Driver};
+use super::{ActiveRun, RunSettings};
 use crate::Error;
 
 /// Whether an executor calls task instances by names that are chosen when they are queued.
@@ -33,7 +33,7 @@ impl ActiveRun {
     pub async fn queue(
         &mut self,
         db: &Db,
-        driver: &Driver,
+        run_settings: &RunSettings,
         instances: &[InstanceRef],
         names: ExecutorNames,
         now: Timestamp,
@@ -41,7 +41,8 @@ impl ActiveRun {
         let ids: Vec<Uuid> =
             instances.iter().filter_map(|instance| self.rows.get(instance).map(|row| row.id)).collect();
         let ids = ids.as_slice();
-        let written = db.transact(|tx| async move { queue(tx, driver, ids, names, now).await }.scope_boxed());
+        let written =
+            db.transact(|tx| async move { queue(tx, run_settings, ids, names, now).await }.scope_boxed());
         let mut queued = Queued { instances: written.await?, missed: Vec::new() };
         queued.instances.sort_by_key(|row| ids.iter().position(|id| *id == row.id));
         for instance in instances {
@@ -59,7 +60,7 @@ impl ActiveRun {
 /// Queues what is scheduled, and returns those rows. Who is queued already is no row of this: another may have it.
 async fn queue(
     tx: &mut Tx,
-    driver: &Driver,
+    run_settings: &RunSettings,
     ids: &[Uuid],
     names: ExecutorNames,
     now: Timestamp,
@@ -73,7 +74,7 @@ async fn queue(
             queued.clear();
             for id in ids {
                 let name = uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string();
-                if rows::queue_named(tx, *id, driver.job_id, &name, now).await? == 1 {
+                if rows::queue_named(tx, *id, run_settings.job_id, &name, now).await? == 1 {
                     queued.push(*id);
                 }
             }
@@ -81,7 +82,7 @@ async fn queue(
         ExecutorNames::None => {
             // Locked first: what is not scheduled now cannot be told from what this has queued afterwards.
             queued = rows::lock_scheduled(tx, ids).await?;
-            rows::queue(tx, &queued, driver.job_id, now).await?;
+            rows::queue(tx, &queued, run_settings.job_id, now).await?;
         }
     }
     task_instance::find_all(tx, &queued).await

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::load::{View, done_and_mapped_over, known, past, read_lengths, read_results, read_skips};
-use super::{ActiveRun, Driver, Earlier};
+use super::{ActiveRun, Earlier, RunSettings};
 use crate::Error;
 
 /// How a row compares with what is known of it.
@@ -82,7 +82,7 @@ impl ActiveRun {
     pub async fn refresh(
         &mut self,
         db: &Db,
-        driver: &Driver,
+        run_settings: &RunSettings,
         instances: &[InstanceRef],
         now: Timestamp,
     ) -> Result<(), Error> {
@@ -95,7 +95,7 @@ impl ActiveRun {
         let read =
             db.read(|tx| async move { Error::split(run.changes(tx, tasks, instances).await) }.scope_boxed());
         let changes: Changes = read.await??;
-        self.take_in(driver, changes, now);
+        self.take_in(run_settings, changes, now);
         let done = done_and_mapped_over(&self.model, &self.definition, Some(tasks));
         self.read_results_of(db, &done).await
     }
@@ -142,9 +142,9 @@ impl ActiveRun {
         })
     }
 
-    fn take_in(&mut self, driver: &Driver, changes: Changes, now: Timestamp) {
+    fn take_in(&mut self, run_settings: &RunSettings, changes: Changes, now: Timestamp) {
         let dag = self.definition.dag();
-        let view = View { dag, run: &self.row, longest_wait: driver.longest_wait, now };
+        let view = View { dag, run: &self.row, longest_wait: run_settings.longest_wait, now };
         for row in &changes.rows {
             let Some(seen) = view.instance(row, &changes.reschedules) else { continue };
             let reference = seen.reference();

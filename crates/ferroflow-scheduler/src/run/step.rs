@@ -18,11 +18,11 @@ use super::callback::{self, Ending};
 use super::end;
 use super::load::done_and_mapped_over;
 use super::writes::{Write, add_writes};
-use super::{ActiveRun, Compared, Driver, Pace};
+use super::{ActiveRun, Compared, Pace, RunSettings};
 use crate::{Error, LOCK_PATIENCE};
 
 /// How many examinations are written together at most.
-const MOST_EXAMINATIONS: usize = 1000;
+const MAX_EXAMINATIONS: usize = 1000;
 
 /// What a step did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,28 +76,29 @@ impl ActiveRun {
     pub async fn step(
         &mut self,
         db: &Db,
-        driver: &Driver,
+        run_settings: &RunSettings,
         when_ready: WhenReady,
         now: Timestamp,
     ) -> Result<Step, Error> {
-        let decided = self.decide(driver, when_ready, now);
-        self.step_as_decided(db, driver, decided, now).await
+        let decided = self.decide(run_settings, when_ready, now);
+        self.step_as_decided(db, run_settings, decided, now).await
     }
 
     /// Writes what was decided just now.
     pub(crate) async fn step_as_decided(
         &mut self,
         db: &Db,
-        driver: &Driver,
+        run_settings: &RunSettings,
         decided: Decided,
         now: Timestamp,
     ) -> Result<Step, Error> {
         let Decided { step, mut writes, ending, done } = decided;
-        let is_shaped_otherwise = self.shape(driver, &mut writes).await?;
+        let is_shaped_otherwise = self.apply_mutation_hook(run_settings, &mut writes).await?;
         let run = &*self;
         let (writes, ending) = (&writes, ending.as_ref());
-        let written =
-            db.transact(|tx| async move { run.write(tx, driver, writes, ending, now).await }.scope_boxed());
+        let written = db.transact(|tx| {
+            async move { run.write(tx, run_settings, writes, ending, now).await }.scope_boxed()
+        });
         let stale = match written.await {
             Ok(Ok(met)) => {
                 if met > 0 {
@@ -109,7 +110,7 @@ impl ActiveRun {
             Err(error) => Some(Stale::after(error)?),
         };
         if stale.is_some() {
-            self.reload(db, driver, now).await?;
+            self.reload(db, run_settings, now).await?;
             let run = RunVerdict::Running;
             return Ok(Step { run, scheduled: Vec::new(), changed: Vec::new(), stale });
         }
@@ -119,7 +120,7 @@ impl ActiveRun {
         }
         self.row.last_scheduling_decision = Some(now);
         if is_shaped_otherwise {
-            self.reload(db, driver, now).await?;
+            self.reload(db, run_settings, now).await?;
         }
         self.read_results_of(db, &done).await?;
         Ok(step)
@@ -130,14 +131,15 @@ impl ActiveRun {
     pub(crate) async fn rehearse(
         mut self,
         db: &Db,
-        driver: &Driver,
+        run_settings: &RunSettings,
         now: Timestamp,
     ) -> Result<Option<Stale>, Error> {
-        let Decided { writes, ending, .. } = self.decide(driver, WhenReady::Schedule, now);
+        let Decided { writes, ending, .. } = self.decide(run_settings, WhenReady::Schedule, now);
         let (run, writes, ending) = (&self, &writes, ending.as_ref());
         let db = db.with_lock_patience(LOCK_PATIENCE);
-        let rehearsed =
-            db.rehearse(|tx| async move { run.write(tx, driver, writes, ending, now).await }.scope_boxed());
+        let rehearsed = db.rehearse(|tx| {
+            async move { run.write(tx, run_settings, writes, ending, now).await }.scope_boxed()
+        });
         match rehearsed.await {
             Ok(written) => Ok(written.err()),
             Err(error) => Ok(Some(Stale::after(error)?)),
@@ -145,13 +147,18 @@ impl ActiveRun {
     }
 
     /// What one examination decides lets the next one decide more; they are written together.
-    pub(crate) fn decide(&mut self, driver: &Driver, when_ready: WhenReady, now: Timestamp) -> Decided {
+    pub(crate) fn decide(
+        &mut self,
+        run_settings: &RunSettings,
+        when_ready: WhenReady,
+        now: Timestamp,
+    ) -> Decided {
         let step = Step { run: RunVerdict::Running, scheduled: Vec::new(), changed: Vec::new(), stale: None };
         let mut decided = Decided { step, writes: Vec::new(), ending: None, done: Vec::new() };
-        for _ in 0..MOST_EXAMINATIONS {
+        for _ in 0..MAX_EXAMINATIONS {
             let unfinished = self.unfinished_ids();
             let decision = self.model.examine(now, when_ready);
-            add_writes(&mut decided.writes, self, driver, &decision.actions, now);
+            add_writes(&mut decided.writes, self, run_settings, &decision.actions, now);
             tell(&mut decided.step, &decision.actions);
             decided.step.run = decision.run;
             decided.ending =
@@ -166,13 +173,13 @@ impl ActiveRun {
     }
 
     /// Reads the run again, all of it.
-    pub async fn reload(&mut self, db: &Db, driver: &Driver, now: Timestamp) -> Result<(), Error> {
+    pub async fn reload(&mut self, db: &Db, run_settings: &RunSettings, now: Timestamp) -> Result<(), Error> {
         let (dag_id, run_id) = (self.row.dag_id.as_str(), self.row.run_id.as_str());
         let definition = &self.definition;
         let read = db.read(|tx| {
             async move {
                 let definition = Some(Arc::clone(definition));
-                Error::split(Self::read(tx, driver, dag_id, run_id, definition, now).await)
+                Error::split(Self::read(tx, run_settings, dag_id, run_id, definition, now).await)
             }
             .scope_boxed()
         });
@@ -187,20 +194,20 @@ impl ActiveRun {
     async fn write(
         &self,
         tx: &mut Tx,
-        driver: &Driver,
+        run_settings: &RunSettings,
         writes: &[Write],
         ending: Option<&Ending>,
         now: Timestamp,
     ) -> Result<Result<usize, Stale>, DbError> {
-        if driver.pace == Pace::Scheduled
+        if run_settings.pace == Pace::Scheduled
             && let Some(stale) = self.lock(tx).await?
         {
             return Ok(Err(stale));
         }
-        if !carry_out(tx, &driver.fernet, writes, now).await? {
+        if !carry_out(tx, &run_settings.fernet, writes, now).await? {
             return Ok(Err(Stale::Changed));
         }
-        if !dag_run::set_examined(tx, &[self.row.id], driver.job_id, now).await? {
+        if !dag_run::set_examined(tx, &[self.row.id], run_settings.job_id, now).await? {
             return Ok(Err(Stale::Changed));
         }
         let Some(ending) = ending else { return Ok(Ok(0)) };
@@ -213,7 +220,7 @@ impl ActiveRun {
         }
         callback::leave(tx, &self.row, &self.definition, ending, now).await?;
         let met = end::follow_up(tx, &self.row, &self.definition, ending, now).await?;
-        if driver.pace == Pace::Scheduled && self.row.run_type != RunType::Backfill {
+        if run_settings.pace == Pace::Scheduled && self.row.run_type != RunType::Backfill {
             dag::scheduling::recount_active(tx, &self.row.dag_id).await?;
         }
         Ok(Ok(met))

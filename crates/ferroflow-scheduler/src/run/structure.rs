@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{ActiveRun, Definition, Driver};
+use super::{ActiveRun, Definition, RunSettings};
 use crate::Error;
 use crate::create_run::{Origin, fresh, numbered, operators};
 
@@ -55,17 +55,17 @@ impl ActiveRun {
     pub async fn go_on_with(
         &mut self,
         db: &Db,
-        driver: &Driver,
+        run_settings: &RunSettings,
         definition: Arc<Definition>,
         now: Timestamp,
     ) -> Result<bool, Error> {
         self.definition = definition;
-        self.reload(db, driver, now).await?;
+        self.reload(db, run_settings, now).await?;
         if self.has_its_version() {
             return Ok(true);
         }
         let changes = reconcile(&self.model, self.row.run_type);
-        let structure = &self.structure(driver, changes, now).await?;
+        let structure = &self.structure(run_settings, changes, now).await?;
         let run = &*self;
         let written =
             db.transact(|tx| async move { run.change_structure(tx, structure, now).await }.scope_boxed());
@@ -80,22 +80,23 @@ impl ActiveRun {
             Err(error) if error.is_about_data() => true,
             Err(error) => return Err(error.into()),
         };
-        self.reload(db, driver, now).await?;
+        self.reload(db, run_settings, now).await?;
         Ok(is_done)
     }
 
     /// What is to be written. A hook has its say about every instance, as with official schedulers.
     async fn structure(
         &self,
-        driver: &Driver,
+        run_settings: &RunSettings,
         changes: Reconciliation,
         now: Timestamp,
     ) -> Result<Structure, Error> {
-        let new = |(task, indexes): &(TaskIndex, Range<i32>)| self.new_instances(driver, *task, indexes, now);
+        let new =
+            |(task, indexes): &(TaskIndex, Range<i32>)| self.new_instances(run_settings, *task, indexes, now);
         let created: Vec<TaskInstance> = changes.created.iter().flat_map(new).collect();
         let there: Vec<(Uuid, i32)> =
             self.rows.iter().map(|(reference, known)| (known.id, reference.map_index)).collect();
-        let (created, reshaped) = Box::pin(self.ask(driver, Occasion::Created, created, there)).await?;
+        let (created, reshaped) = Box::pin(self.ask(run_settings, Occasion::Created, created, there)).await?;
         Ok(Structure { changes, created, reshaped })
     }
 
@@ -151,7 +152,7 @@ impl ActiveRun {
 
     fn new_instances(
         &self,
-        driver: &Driver,
+        run_settings: &RunSettings,
         task: TaskIndex,
         indexes: &Range<i32>,
         now: Timestamp,
@@ -160,7 +161,7 @@ impl ActiveRun {
         let origin = Origin {
             dag_id: &self.row.dag_id,
             run_id: &self.row.run_id,
-            unixname: &driver.unixname,
+            unixname: &run_settings.unixname,
             carrier: &carrier,
             version: self.definition.version,
         };

@@ -17,11 +17,11 @@ use uuid::Uuid;
 use super::apply::carry_out;
 use super::step::Decided;
 use super::writes::{Write, joined};
-use super::{ActiveRun, Definition, Driver, SeenInstance};
+use super::{ActiveRun, Definition, RunSettings, SeenInstance};
 use crate::{Context, Error};
 
 /// So many tasks the DAGs of runs have that are read together.
-const MOST_TASKS: usize = 5_000;
+const MAX_TASKS: usize = 5_000;
 
 impl ActiveRun {
     /// Reads runs by their rows.
@@ -49,7 +49,7 @@ impl ActiveRun {
         for (row, definition) in rows {
             if let Some(instances) = instances.remove(&row.id) {
                 let read = (instances.as_slice(), &reschedules);
-                loaded.push(Self::assemble(tx, &cx.driver, row, definition, read, now).await?);
+                loaded.push(Self::assemble(tx, &cx.run_settings, row, definition, read, now).await?);
             }
         }
         Ok(loaded)
@@ -73,7 +73,7 @@ fn plain_and_small(
     let chosen = rows.into_iter().filter_map(|row| {
         let definition = definitions.remove(&row.id).filter(|definition| is_plain(definition))?;
         let of_this = definition.dag().tasks().len();
-        let is_small = tasks + of_this <= MOST_TASKS;
+        let is_small = tasks + of_this <= MAX_TASKS;
         tasks += if is_small { of_this } else { 0 };
         is_small.then_some((row, definition))
     });
@@ -117,12 +117,12 @@ pub(crate) async fn write_together(
     decided: &[(&ActiveRun, &Decided)],
     now: Timestamp,
 ) -> Result<HashSet<i64>, DbError> {
-    cx.db.transact(|tx| async move { write(tx, &cx.driver, decided, now).await }.scope_boxed()).await
+    cx.db.transact(|tx| async move { write(tx, &cx.run_settings, decided, now).await }.scope_boxed()).await
 }
 
 async fn write(
     tx: &mut Tx,
-    driver: &Driver,
+    run_settings: &RunSettings,
     decided: &[(&ActiveRun, &Decided)],
     now: Timestamp,
 ) -> Result<HashSet<i64>, DbError> {
@@ -132,8 +132,8 @@ async fn write(
     }
     let ids: Vec<i64> = free.iter().map(|(run, _)| run.row.id).collect();
     let writes = joined(free.iter().map(|(_, decided)| decided.writes.clone()));
-    let are_written = carry_out(tx, &driver.fernet, &writes, now).await?
-        && dag_run::set_examined(tx, &ids, driver.job_id, now).await?;
+    let are_written = carry_out(tx, &run_settings.fernet, &writes, now).await?
+        && dag_run::set_examined(tx, &ids, run_settings.job_id, now).await?;
     // Only where rows are not locked can one have changed by now. What was written is right by itself.
     Ok(if are_written { ids.into_iter().collect() } else { HashSet::new() })
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{ActiveRun, Driver, Known};
+use super::{ActiveRun, Known, RunSettings};
 use crate::create_run::{DagVersionRef, Origin, fresh, numbered};
 
 /// A change of rows, of which each must be in the state that it leaves.
@@ -46,7 +46,7 @@ pub(super) struct Deferral {
 pub(super) fn add_writes(
     writes: &mut Vec<Write>,
     run: &mut ActiveRun,
-    driver: &Driver,
+    run_settings: &RunSettings,
     actions: &[Action],
     now: Timestamp,
 ) {
@@ -54,7 +54,7 @@ pub(super) fn add_writes(
         push(writes, Write::Overwrite { ids: vec![id], change: (state, TaskState::Removed) });
     }
     for action in actions {
-        if let Some(write) = write(run, driver, action, now) {
+        if let Some(write) = write(run, run_settings, action, now) {
             push(writes, write);
         }
     }
@@ -124,7 +124,7 @@ impl Write {
     }
 }
 
-fn write(run: &mut ActiveRun, driver: &Driver, action: &Action, now: Timestamp) -> Option<Write> {
+fn write(run: &mut ActiveRun, run_settings: &RunSettings, action: &Action, now: Timestamp) -> Option<Write> {
     match *action {
         Action::Settle { instance, from, to } => {
             let known = run.rows.get_mut(&instance)?;
@@ -149,7 +149,7 @@ fn write(run: &mut ActiveRun, driver: &Driver, action: &Action, now: Timestamp) 
             Some(Write::Delete { id: known.id, state })
         }
         Action::Create { task, first, end, state } => {
-            Some(create(run, driver, InstanceRef { task, map_index: first }, end, state, now))
+            Some(create(run, run_settings, InstanceRef { task, map_index: first }, end, state, now))
         }
         Action::Schedule { instance, from, is_new_try } => {
             let known = run.rows.get_mut(&instance)?;
@@ -178,7 +178,7 @@ fn write(run: &mut ActiveRun, driver: &Driver, action: &Action, now: Timestamp) 
 
 fn create(
     run: &mut ActiveRun,
-    driver: &Driver,
+    run_settings: &RunSettings,
     first: InstanceRef,
     end: i32,
     state: Option<TaskState>,
@@ -191,7 +191,7 @@ fn create(
     let origin = Origin {
         dag_id: &run.row.dag_id,
         run_id: &run.row.run_id,
-        unixname: &driver.unixname,
+        unixname: &run_settings.unixname,
         carrier: &carrier,
         version: DagVersionRef { id: version },
     };

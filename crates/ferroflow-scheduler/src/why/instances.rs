@@ -15,11 +15,11 @@ use ferroflow_model::why::{self, Holder, InstanceSituation, Parked, Place, RunSi
 use ferroflow_telemetry::clock::signed;
 
 use super::{Answer, View};
-use crate::run::{ActiveRun, Driver, Pace, SeenInstance};
+use crate::run::{ActiveRun, Pace, RunSettings, SeenInstance};
 use crate::{Error, Questions};
 
 /// How many task instances are told of.
-const MOST_INSTANCES: usize = 50;
+const MAX_INSTANCES: usize = 50;
 
 /// What was found of a run.
 #[derive(Default)]
@@ -39,7 +39,9 @@ pub(super) async fn answers(
     task_id: Option<&str>,
 ) -> Result<Found, Error> {
     let run =
-        match ActiveRun::read(tx, &driver(view.settings), &row.dag_id, &row.run_id, None, view.now).await {
+        match ActiveRun::read(tx, &run_settings(view.settings), &row.dag_id, &row.run_id, None, view.now)
+            .await
+        {
             Ok(run) => run,
             Err(Error::Db(error)) => return Err(error.into()),
             // Why the DAG cannot be used is told of the DAG.
@@ -53,8 +55,8 @@ pub(super) async fn answers(
         None => is_unfinished(instance) || row.state == RunState::Failed && has_failed(instance),
     };
     let mut chosen: Vec<&SeenInstance> = all.iter().filter(is_meant).collect();
-    let left_out = chosen.len().saturating_sub(MOST_INSTANCES);
-    chosen.truncate(MOST_INSTANCES);
+    let left_out = chosen.len().saturating_sub(MAX_INSTANCES);
+    chosen.truncate(MAX_INSTANCES);
     let dag = run.definition.dag();
     let slots = slots(tx, view, &run).await?;
     let ids: Vec<_> = chosen.iter().map(|instance| instance.id).collect();
@@ -97,8 +99,8 @@ fn has_failed(instance: &SeenInstance) -> bool {
     matches!(instance.state, Some(TaskState::Failed | TaskState::UpstreamFailed))
 }
 
-pub(super) fn driver(settings: &Settings) -> Driver {
-    Driver {
+pub(super) fn run_settings(settings: &Settings) -> RunSettings {
+    RunSettings {
         job_id: None,
         unixname: String::new(),
         fernet: Arc::new(Fernet::default()),

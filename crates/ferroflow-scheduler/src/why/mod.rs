@@ -24,7 +24,7 @@ use crate::Error;
 use surroundings::Surroundings;
 
 /// How many runs of a DAG are told of, if no run is asked about.
-const MOST_RUNS: usize = 20;
+const MAX_RUNS: usize = 20;
 
 /// Among how many runs near names are looked for.
 const NEAR_RUNS: i64 = 1000;
@@ -148,7 +148,7 @@ async fn answer(
     let view = View { settings, around: &around, row: &row, dag: &of_dag, backfills: &backfills, now };
     let Some(run_id) = asked.run_id else {
         let mut parts = Vec::new();
-        for run in unfinished.iter().take(MOST_RUNS) {
+        for run in unfinished.iter().take(MAX_RUNS) {
             let found = dag_run::find(tx, dag_id, &run.run_id).await.map_err(Error::from)?;
             if let Some(run) = found {
                 parts.push(view.run(tx, &run, None).await?.0);
@@ -169,7 +169,7 @@ async fn answer(
             subject: format!("DAG '{dag_id}'"),
             state: dag_state(&row).to_owned(),
             reasons: why::of_dag(&of_dag, now),
-            left_out: unfinished.len().saturating_sub(MOST_RUNS),
+            left_out: unfinished.len().saturating_sub(MAX_RUNS),
             parts,
         });
     };

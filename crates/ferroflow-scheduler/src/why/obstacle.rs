@@ -15,7 +15,7 @@ use crate::run::{ActiveRun, SeenInstance, Stale};
 use crate::{Error, LOCK_PATIENCE};
 
 /// Of so many task instances it is asked whether they can be queued.
-const MOST_INSTANCES: usize = 50;
+const MAX_INSTANCES: usize = 50;
 
 /// What is in the way of a run that is running. That it cannot be read is told elsewhere.
 pub(super) async fn of_running(
@@ -24,11 +24,11 @@ pub(super) async fn of_running(
     (dag_id, run_id): (&str, &str),
     now: Timestamp,
 ) -> Option<Reason> {
-    let driver = instances::driver(settings);
-    let run = ActiveRun::load(db, &driver, dag_id, run_id, now).await.ok()?;
+    let run_settings = instances::run_settings(settings);
+    let run = ActiveRun::load(db, &run_settings, dag_id, run_id, now).await.ok()?;
     let is_scheduled = |instance: &SeenInstance| instance.state == Some(TaskState::Scheduled);
-    let scheduled: Vec<SeenInstance> = run.instances().filter(is_scheduled).take(MOST_INSTANCES).collect();
-    match run.rehearse(db, &driver, now).await {
+    let scheduled: Vec<SeenInstance> = run.instances().filter(is_scheduled).take(MAX_INSTANCES).collect();
+    match run.rehearse(db, &run_settings, now).await {
         Ok(None) => of_scheduled(db, &scheduled, now).await,
         Ok(Some(stale)) => told(stale, "what follows"),
         Err(Error::Db(DbError::Column(bad))) => Some(Reason::new(Kind::UnreadableRow, bad.to_string())),
@@ -55,9 +55,10 @@ pub(super) async fn of_queued(db: &Db, (dag_id, run_id): (&str, &str), now: Time
 
 /// What is in the way of the next run of a DAG, if one is due by its schedule.
 pub(super) async fn of_dag(db: &Db, settings: &Settings, dag_id: &str, now: Timestamp) -> Option<Reason> {
-    let (db, driver) = (db.with_lock_patience(LOCK_PATIENCE), &instances::driver(settings));
+    let (db, run_settings) = (db.with_lock_patience(LOCK_PATIENCE), &instances::run_settings(settings));
     let made = db.rehearse(|tx| {
-        async move { Error::split(make_next_run(tx, (settings, driver), dag_id, now).await) }.scope_boxed()
+        async move { Error::split(make_next_run(tx, (settings, run_settings), dag_id, now).await) }
+            .scope_boxed()
     });
     // Why none can be made is told elsewhere.
     told(stale(made.await.map(|_| None))?, "its next run")

@@ -14,13 +14,13 @@ use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::executors::executor_names;
-use crate::look_around::JOB_TYPE;
+use crate::rescan::JOB_TYPE;
 
 /// The type of jobs that triggerers are.
 const TRIGGERER: &str = "TriggererJob";
 
 /// How many components of a kind are read.
-const MOST_COMPONENTS: i64 = 1000;
+const MAX_COMPONENTS: i64 = 1000;
 
 /// What holds for every DAG.
 pub(super) struct Surroundings {
@@ -38,8 +38,8 @@ impl Surroundings {
     pub(super) async fn load(tx: &mut Tx, settings: &Settings, now: Timestamp) -> Result<Self, DbError> {
         let scheduler_patience = signed(settings.scheduler.scheduler_health_check_threshold);
         let triggerer_patience = signed(settings.triggerer.triggerer_health_check_threshold);
-        let schedulers = job::running(tx, Some(JOB_TYPE), None, MOST_COMPONENTS).await?;
-        let triggerers = job::running(tx, Some(TRIGGERER), None, MOST_COMPONENTS).await?;
+        let schedulers = job::running(tx, Some(JOB_TYPE), None, MAX_COMPONENTS).await?;
+        let triggerers = job::running(tx, Some(TRIGGERER), None, MAX_COMPONENTS).await?;
         let schedulers: Vec<Component> =
             schedulers.iter().map(|job| component(job, scheduler_patience, now)).collect();
         let multi_team = settings.core.multi_team;

@@ -21,7 +21,7 @@ use crate::place::{Place, START};
 use crate::work::{Hands, Nobody, SharedDesk, Worker, locked};
 
 /// So often something may happen before a life has no end.
-const MOST_ROUNDS: usize = 60;
+const MAX_ROUNDS: usize = 60;
 
 /// What is left of a life: rows, in words, and the processes that ran.
 pub(crate) type Left = Vec<String>;
@@ -71,7 +71,7 @@ impl Place {
         let making = RunMaking::new(&self.settings, "somebody".to_owned(), None).unwrap();
         let mut worker = Worker { service: self.service(), making, host, desk: Arc::clone(&desk), pid: 100 };
         let mut troubles = Vec::new();
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             *now += SignedDuration::from_secs(2);
             clock::pretend(Some(*now));
             job::beat(&self.direct, job_id, *now).await.unwrap();
@@ -96,7 +96,7 @@ impl Place {
         troubles: &mut Vec<String>,
     ) {
         let mut report = CycleReport::default();
-        let mut next = Some(Step::Harvest);
+        let mut next = Some(Step::ExecutorEvents);
         while let Some(step) = next {
             // Futures nest deeper than the compiler follows.
             let stepped = Box::pin(scheduler.step(step, &mut report, now));

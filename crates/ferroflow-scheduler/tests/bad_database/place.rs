@@ -15,7 +15,7 @@ use ferroflow_model::state::{RunState, RunType, TriggeredBy};
 use ferroflow_model::stored_assets::{Access, Reference};
 use ferroflow_scheduler::chores::{KeptBack, Unsettled};
 use ferroflow_scheduler::create_run::{self, DagVersionRef, NewRun};
-use ferroflow_scheduler::run::{Driver, Pace};
+use ferroflow_scheduler::run::{Pace, RunSettings};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use ferroflow_testkit::TestDb;
 use ferroflow_testkit::rows::a_dag;
@@ -176,7 +176,7 @@ impl Place {
             db: self.db.clone(),
             settings: Arc::clone(&self.settings),
             job_id,
-            driver: Driver {
+            run_settings: RunSettings {
                 job_id: Some(job_id),
                 unixname: "somebody".to_owned(),
                 fernet: Arc::default(),

@@ -18,7 +18,7 @@ use crate::servers::is_all_asked;
 const AT_ONCE: usize = 12;
 
 /// What has not come to its end by then waits for something that does not happen.
-const LONGEST_LIFE: Duration = Duration::from_mins(1);
+const MAX_LIFE: Duration = Duration::from_mins(1);
 
 /// The tables that a life writes to, each before those that it refers to.
 const WRITTEN: [&str; 14] = [
@@ -138,7 +138,7 @@ impl Trial {
         self.lives += 1;
         let run_id = format!("run_{}", self.lives);
         let living = self.place.live(&run_id, self.job_id, &mut self.now);
-        let lived = tokio::time::timeout(LONGEST_LIFE, living).await;
+        let lived = tokio::time::timeout(MAX_LIFE, living).await;
         lived.unwrap_or_else(|_| Err("it waits for ever".to_owned()))
     }
 

@@ -8,7 +8,7 @@ use ferroflow_execution::task_instance::model::{
 };
 use ferroflow_execution::task_instance::{HeldSlot, Reports, Told, Undelivered};
 use ferroflow_execution::{Asker, Host, Refusal, RunMaking, SdkVersion, Service, TaskRequests};
-use ferroflow_executor::{Adopted, Event, Executor, Happening, Orphan, Workload};
+use ferroflow_executor::{Adopted, Event, EventKind, Executor, Orphan, Workload};
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{Ending, Exit};
 use ferroflow_python::Answers as _;
@@ -119,7 +119,7 @@ impl Worker {
     }
 
     /// What a supervisor does, without a process.
-    async fn run(&self, place: &Place, workload: &Workload) -> Vec<Happening> {
+    async fn run(&self, place: &Place, workload: &Workload) -> Vec<EventKind> {
         let ti = &workload.ti;
         let stay = {
             let mut desk = locked(&self.desk);
@@ -129,7 +129,7 @@ impl Worker {
         };
         let is_first = stay == 1;
         if ti.task_id == "unstarted" && is_first {
-            return vec![Happening::NotStarted("no room".to_owned())];
+            return vec![EventKind::NotStarted("no room".to_owned())];
         }
         let hurry = &CancellationToken::new();
         let (service, host, pid) = (&self.service, &self.host, self.pid);
@@ -139,15 +139,15 @@ impl Worker {
         let act = |what| format!("{} {} {stay} {what}", ti.task_id, ti.map_index);
         let disturbance = &place.disturbance;
         if let Err(refusal) = disturbance.act(&act("begins"), Box::pin(reports.begin())).await {
-            return vec![Happening::NotStarted(refusal.to_string())];
+            return vec![EventKind::NotStarted(refusal.to_string())];
         }
         let begun = format!("{} {} {try_number} {stay}", ti.task_id, ti.map_index);
         locked(&self.desk).begun.push(begun);
         let beat = [(id, pid)];
         // One that is not heard is made up for by the next.
         let lives = Box::pin(service.heartbeats(&host.name, &beat));
-        if let Ok(heard) = disturbance.act(&act("lives"), lives).await {
-            assert!(heard.refused.is_empty(), "{heard:?}");
+        if let Ok(tracked) = disturbance.act(&act("lives"), lives).await {
+            assert!(tracked.refused.is_empty(), "{tracked:?}");
         }
         let requests = TaskRequests {
             service: service.clone(),
@@ -168,7 +168,7 @@ impl Worker {
             }
             (told == Told::Stored).then(|| update.state())
         };
-        state.map(Happening::StateSet).into_iter().chain([Happening::Ended]).collect()
+        state.map(EventKind::StateSet).into_iter().chain([EventKind::Ended]).collect()
     }
 
     /// What the task asks for while it runs. All of it is granted.

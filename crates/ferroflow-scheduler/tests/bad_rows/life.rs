@@ -9,10 +9,10 @@ use ferroflow_execution::task_instance::model::{
     AssetProfile, Deferral, EnterRunning, Reschedule, Retry, StateUpdate, Success,
 };
 use ferroflow_execution::{Host, NewXCom, Service};
-use ferroflow_executor::{Happening, WorkloadInstance};
+use ferroflow_executor::{EventKind, WorkloadInstance};
 use ferroflow_scheduler::cycle::CycleReport;
 use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
-use ferroflow_scheduler::run::{Driver, ExecutorNames};
+use ferroflow_scheduler::run::{ExecutorNames, RunSettings};
 use ferroflow_scheduler::scheduler::{Parts, Scheduler};
 use ferroflow_scheduler::{Context, Error, LogPaths, job};
 use ferroflow_telemetry::clock;
@@ -64,7 +64,11 @@ impl Life {
         let cx = place.scheduler_with(&SETTINGS).await;
         let named = Host { name: host.to_owned(), user: "somebody".to_owned() };
         let job_id = job::start(&cx.db, &named, now).await.unwrap();
-        let cx = Arc::new(Context { job_id, driver: Driver { job_id: Some(job_id), ..cx.driver }, ..cx });
+        let cx = Arc::new(Context {
+            job_id,
+            run_settings: RunSettings { job_id: Some(job_id), ..cx.run_settings },
+            ..cx
+        });
         let field = Shared::default();
         let executor = NamedExecutor {
             name: ExecutorName { alias: None, module_path: "tests.Hands".to_owned(), team: None },
@@ -104,14 +108,14 @@ impl Life {
         done
     }
 
-    async fn play(&self, process: &Process) -> Vec<Happening> {
+    async fn play(&self, process: &Process) -> Vec<EventKind> {
         let (ti, service) = (&process.ti, &self.cx.service);
         let is_named = |name| self.tasks == Tasks::AsNamed && ti.task_id == name;
         if is_named("left") || is_named("asks") {
             return Vec::new();
         }
         if process.stage == Stage::Unwanted {
-            return vec![Happening::Ended];
+            return vec![EventKind::Ended];
         }
         let begin = EnterRunning {
             hostname: self.host.clone(),
@@ -120,7 +124,7 @@ impl Life {
             start_date: self.now,
         };
         if let Err(refusal) = service.run(ti.id, &begin).await {
-            return vec![Happening::NotStarted(refusal.to_string())];
+            return vec![EventKind::NotStarted(refusal.to_string())];
         }
         if is_named("hung") {
             return Vec::new();
@@ -131,11 +135,11 @@ impl Life {
             refused => refused,
         };
         let Err(refusal) = asked else {
-            return vec![Happening::StateSet(update.state()), Happening::Ended];
+            return vec![EventKind::StateSet(update.state()), EventKind::Ended];
         };
         let reason = format!("it could not tell: {refusal}");
-        drop(service.ended_without_a_word(ti.id, ti.try_number, &reason).await);
-        vec![Happening::Ended]
+        drop(service.fail_unreported(ti.id, ti.try_number, &reason).await);
+        vec![EventKind::Ended]
     }
 
     /// What a task says in the end.

@@ -30,7 +30,7 @@ const MOST: usize = 32;
 const STILL: usize = 4;
 
 /// How many runs of a DAG it is asked about one by one.
-const MOST_RUNS: usize = 3;
+const MAX_RUNS: usize = 3;
 
 /// How many runs of each DAG are in which state.
 pub(crate) type Outcome = BTreeMap<String, BTreeMap<String, usize>>;
@@ -222,7 +222,7 @@ async fn reasons(place: &Place, life: &Life, dag_ids: &[&String]) -> Vec<Told> {
     for dag_id in dag_ids {
         let question = format!(
             "SELECT run_id AS answer FROM dag_run WHERE dag_id = '{dag_id}' AND COALESCE(state, 'none') <> 'success' \
-             ORDER BY id LIMIT {MOST_RUNS}"
+             ORDER BY id LIMIT {MAX_RUNS}"
         );
         let runs = texts(&place.db, &question).await.unwrap_or_default();
         for run_id in std::iter::once(None).chain(runs.iter().map(|run_id| Some(run_id.as_str()))) {

@@ -45,7 +45,7 @@ impl Executors for Interrupted {
         if !self.is_here {
             return Ok(Adopted::Elsewhere);
         }
-        self.service.ended_without_a_word(orphan.id, orphan.try_number, "its supervisor is gone").await?;
+        self.service.fail_unreported(orphan.id, orphan.try_number, "its supervisor is gone").await?;
         Ok(Adopted::Settled)
     }
 

@@ -9,7 +9,7 @@ use ferroflow_execution::{MaskRules, Masker, Refusal, Rules, Service};
 use ferroflow_executor::{Adopted, Orphan};
 use ferroflow_model::state::TaskState;
 use ferroflow_scheduler::chores::{Executors, KeptBack, Unsettled};
-use ferroflow_scheduler::run::{Driver, Pace};
+use ferroflow_scheduler::run::{Pace, RunSettings};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use jiff::SignedDuration;
 use uuid::Uuid;
@@ -24,7 +24,7 @@ pub(crate) fn context(db: &Db, job_id: i64) -> Context {
     Context {
         db: db.clone(),
         job_id,
-        driver: Driver {
+        run_settings: RunSettings {
             job_id: Some(job_id),
             unixname: "somebody".to_owned(),
             fernet: Arc::clone(&fernet),

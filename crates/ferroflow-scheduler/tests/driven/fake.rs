@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use ferroflow_db::task_instance::{self, TaskInstanceKey};
 use ferroflow_db::{Db, ScopedFutureExt as _};
-use ferroflow_executor::{Event, Executor, Happening, Workload};
+use ferroflow_executor::{Event, EventKind, Executor, Workload};
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::TestDb;
@@ -72,13 +72,12 @@ impl<'a> Fake<'a> {
 
     async fn set(&self, id: Uuid, from: TaskState, to: TaskState) {
         let now = clock::now();
-        let set =
-            self.db.transact(|tx| {
-                async move {
+        let set = self.db.transact(|tx| {
+            async move {
                     task_instance::scheduling::settle(tx, &[id], (Some(from), to), (now, now), now).await
                 }
                 .scope_boxed()
-            });
+        });
         assert_eq!(set.await.unwrap(), 1, "{from} to {to}");
     }
 
@@ -117,7 +116,7 @@ impl<'a> Fake<'a> {
         let key = key(&workload);
         let does = self.script.next(&key);
         if does == Does::NeverStarts {
-            return self.events.push_back(event(&workload, Happening::NotStarted("no room".to_owned())));
+            return self.events.push_back(event(&workload, EventKind::NotStarted("no room".to_owned())));
         }
         self.begin(ti.id).await;
         let state = match does {
@@ -174,8 +173,8 @@ impl<'a> Fake<'a> {
                     .await;
             }
         }
-        self.events.extend(state.map(|state| event(&workload, Happening::StateSet(state))));
-        self.events.push_back(event(&workload, Happening::Ended));
+        self.events.extend(state.map(|state| event(&workload, EventKind::StateSet(state))));
+        self.events.push_back(event(&workload, EventKind::Ended));
     }
 }
 
@@ -202,7 +201,7 @@ impl Executor for Fake<'_> {
 
     fn terminate(&mut self, id: Uuid) {
         // Its row has been changed already, by whoever does not want it any more.
-        self.events.extend(self.running.remove(&id).map(|workload| event(&workload, Happening::Ended)));
+        self.events.extend(self.running.remove(&id).map(|workload| event(&workload, EventKind::Ended)));
     }
 }
 
@@ -216,6 +215,6 @@ fn key(workload: &Workload) -> TaskInstanceKey {
     }
 }
 
-fn event(workload: &Workload, what: Happening) -> Event {
+fn event(workload: &Workload, what: EventKind) -> Event {
     Event { id: workload.ti.id, key: key(workload), try_number: workload.ti.try_number, what }
 }

@@ -13,8 +13,8 @@ use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TaskState, TriggeredBy};
 use ferroflow_model::timetable::DataInterval;
 use ferroflow_scheduler::create_run::{self, DagVersionRef, NewRun};
-use ferroflow_scheduler::drive::{Drive, End, News, Watcher};
-use ferroflow_scheduler::run::{ActiveRun, Driver, Pace};
+use ferroflow_scheduler::foreground_run::{Drive, End, RunUpdate, Watcher};
+use ferroflow_scheduler::run::{ActiveRun, Pace, RunSettings};
 use ferroflow_scheduler::{LogPaths, Questions};
 use ferroflow_testkit::rows::add_dag;
 use ferroflow_testkit::{Server, TestDb};
@@ -32,14 +32,14 @@ pub(crate) struct Place {
     pub(crate) db: Db,
     pub(crate) dag: Dag,
     pub(crate) version: DagVersionRef,
-    pub(crate) heard: Heard,
+    pub(crate) tracked: TrackedEvent,
 }
 
 /// What was heard of runs, by whoever holds a copy.
 #[derive(Clone, Default)]
-pub(crate) struct Heard(Arc<Mutex<Vec<String>>>);
+pub(crate) struct TrackedEvent(Arc<Mutex<Vec<String>>>);
 
-impl Heard {
+impl TrackedEvent {
     pub(crate) fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
@@ -49,16 +49,16 @@ impl Heard {
     }
 }
 
-impl Watcher for Heard {
-    fn hear(&mut self, news: &News<'_>) {
-        let (word, instance) = match news {
-            News::Started(instance) => ("started", instance),
-            News::Ended(instance) => ("ended", instance),
-            News::Settled(instance) => ("settled", instance),
-            News::MarkedSuccess(instance) => ("marked", instance),
-            News::WaitsElsewhere(instance) => ("waits", instance),
-            News::NotStarted(instance, _) => ("not started", instance),
-            News::Interrupted => return self.add("interrupted".to_owned()),
+impl Watcher for TrackedEvent {
+    fn on_update(&mut self, update: &RunUpdate<'_>) {
+        let (word, instance) = match update {
+            RunUpdate::Started(instance) => ("started", instance),
+            RunUpdate::Ended(instance) => ("ended", instance),
+            RunUpdate::Settled(instance) => ("settled", instance),
+            RunUpdate::MarkedSuccess(instance) => ("marked", instance),
+            RunUpdate::WaitsElsewhere(instance) => ("waits", instance),
+            RunUpdate::NotStarted(instance, _) => ("not started", instance),
+            RunUpdate::Interrupted => return self.add("interrupted".to_owned()),
         };
         let state = instance.state.map_or("none", TaskState::as_str);
         self.add(format!("{word} {}[{}] {state}", instance.key.task_id, instance.key.map_index));
@@ -94,7 +94,7 @@ impl Place {
             .scope_boxed()
         });
         let id = stored.await.unwrap();
-        Self { database, db, dag, version: DagVersionRef { id }, heard: Heard::default() }
+        Self { database, db, dag, version: DagVersionRef { id }, tracked: TrackedEvent::default() }
     }
 
     /// Makes a run, at its beginning.
@@ -114,7 +114,9 @@ impl Place {
     }
 
     pub(crate) async fn load(&self, run_id: &str) -> ActiveRun {
-        ActiveRun::load(&self.db, &driver(), DAG, run_id, ferroflow_telemetry::clock::now()).await.unwrap()
+        ActiveRun::load(&self.db, &run_settings(), DAG, run_id, ferroflow_telemetry::clock::now())
+            .await
+            .unwrap()
     }
 
     /// Makes a run and drives it to its end by a script.
@@ -132,28 +134,29 @@ impl Place {
     ) -> Played {
         let mut run = self.load(run_id).await;
         let mut executor = Fake::new(&self.db, &self.database, script, run.row.id);
-        let mut heard = self.heard.clone();
-        let before = heard.lines().len();
+        let mut tracked = self.tracked.clone();
+        let before = tracked.lines().len();
         let paths = LogPaths::new("{dag_id}/{task_id}/{try_number}.log").unwrap();
         let drive = Drive {
             db: &self.db,
-            driver: &driver(),
+            run_settings: &run_settings(),
             service: &service(&self.db),
             executor: &mut executor,
             paths: &paths,
             is_marked,
-            watcher: &mut heard,
+            watcher: &mut tracked,
             stop,
         };
         let end = tokio::time::timeout(std::time::Duration::from_mins(2), drive.to_the_end(&mut run));
-        let end = end.await.unwrap_or_else(|_| panic!("no end in sight: {:#?}", self.heard.lines())).unwrap();
+        let end =
+            end.await.unwrap_or_else(|_| panic!("no end in sight: {:#?}", self.tracked.lines())).unwrap();
         let states = self.states(run_id).await;
         let seen: BTreeMap<String, String> = run
             .instances()
             .map(|one| (name(&one.key.task_id, one.key.map_index), word(one.state, one.try_number)))
             .collect();
         assert_eq!(seen, states, "what is known in memory is what the database has");
-        Played { end, states, heard: self.heard.lines().split_off(before), run: self.row(run_id).await }
+        Played { end, states, tracked: self.tracked.lines().split_off(before), run: self.row(run_id).await }
     }
 
     /// What became of the tasks: the state, and how often each was tried.
@@ -175,7 +178,7 @@ impl Place {
 pub(crate) struct Played {
     pub(crate) end: End,
     states: BTreeMap<String, String>,
-    pub(crate) heard: Vec<String>,
+    pub(crate) tracked: Vec<String>,
     pub(crate) run: dag_run::DagRun,
 }
 
@@ -189,7 +192,7 @@ impl Played {
                 (words[0].to_owned(), words[1..].join(" "))
             })
             .collect();
-        assert_eq!(self.states, wanted, "{:#?}", self.heard);
+        assert_eq!(self.states, wanted, "{:#?}", self.tracked);
         assert_eq!(self.run.state, state);
     }
 }
@@ -203,8 +206,8 @@ fn word(state: Option<TaskState>, tries: i32) -> String {
     if tries == 1 { state.to_owned() } else { format!("{state} {tries}") }
 }
 
-pub(crate) fn driver() -> Driver {
-    Driver {
+pub(crate) fn run_settings() -> RunSettings {
+    RunSettings {
         job_id: None,
         unixname: "somebody".to_owned(),
         fernet: Arc::default(),

@@ -2,7 +2,7 @@
 
 use ferroflow_model::readiness::RunVerdict;
 use ferroflow_model::state::RunState;
-use ferroflow_scheduler::drive::End;
+use ferroflow_scheduler::foreground_run::End;
 use ferroflow_testkit::Server;
 use serde_json::json;
 
@@ -30,9 +30,9 @@ async fn a_chain_runs_one_by_one(server: Server) {
     let played = place.play(Script::default()).await;
     played.assert(RunState::Success, "a success; b success; c success");
     assert_eq!(played.end, End::Finished(RunVerdict::Success));
-    let heard: Vec<&str> = played.heard.iter().map(String::as_str).collect();
+    let tracked: Vec<&str> = played.tracked.iter().map(String::as_str).collect();
     assert_eq!(
-        heard,
+        tracked,
         [
             "started a[-1] queued",
             "ended a[-1] success",
@@ -126,7 +126,7 @@ async fn what_does_nothing_succeeds_at_once(server: Server) {
     let place = Place::new(server, &sketch).await;
     let played = place.play(Script::default()).await;
     played.assert(RunState::Success, "a success; nothing success; b success");
-    assert!(played.heard.contains(&"settled nothing[-1] success".to_owned()), "{:?}", played.heard);
+    assert!(played.tracked.contains(&"settled nothing[-1] success".to_owned()), "{:?}", played.tracked);
 }
 
 async fn teardowns_run_and_do_not_count(server: Server) {

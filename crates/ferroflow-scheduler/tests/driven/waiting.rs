@@ -5,7 +5,7 @@ use std::time::Duration;
 use ferroflow_db::task_instance::scheduling::InstanceRow;
 use ferroflow_db::{Db, ScopedFutureExt as _, task_instance};
 use ferroflow_model::state::{RunState, TaskState};
-use ferroflow_scheduler::drive::End;
+use ferroflow_scheduler::foreground_run::End;
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::Server;
 use jiff::ToSpan as _;
@@ -49,12 +49,12 @@ async fn a_deferred_task_goes_on_when_somebody_brings_it_back(server: Server) {
     let place = Place::new(server, &Sketch::of("a; b < a")).await;
     place.make(&new_run("run")).await.unwrap();
     let script = Script::new([("a", vec![Does::Defers, Does::Succeeds])]);
-    let (stop, db, heard) = (CancellationToken::new(), place.db.clone(), place.heard.clone());
+    let (stop, db, tracked) = (CancellationToken::new(), place.db.clone(), place.tracked.clone());
     let trigger = tokio::spawn(async move {
         loop {
             tokio::time::sleep(Duration::from_millis(50)).await;
             // Whoever drives the run has seen that it waits.
-            if !heard.lines().iter().any(|line| line == "waits a[-1] deferred") {
+            if !tracked.lines().iter().any(|line| line == "waits a[-1] deferred") {
                 continue;
             }
             let fired = db.transact(|tx| {
@@ -76,7 +76,7 @@ async fn a_deferred_task_goes_on_when_somebody_brings_it_back(server: Server) {
     let played = place.drive("run", script, &|_| false, &stop).await;
     trigger.await.unwrap();
     played.assert(RunState::Success, "a success; b success");
-    assert!(played.heard.contains(&"waits a[-1] deferred".to_owned()), "{:?}", played.heard);
+    assert!(played.tracked.contains(&"waits a[-1] deferred".to_owned()), "{:?}", played.tracked);
 }
 
 async fn a_task_that_begins_with_its_trigger_needs_no_worker(server: Server) {
@@ -87,8 +87,8 @@ async fn a_task_that_begins_with_its_trigger_needs_no_worker(server: Server) {
     let place = Place::new(server, &sketch).await;
     place.make(&new_run("run")).await.unwrap();
     let mut run = place.load("run").await;
-    let (now, driver) = (clock::now(), crate::place::driver());
-    let step = run.step(&place.db, &driver, ferroflow_model::readiness::WhenReady::Schedule, now).await;
+    let (now, run_settings) = (clock::now(), crate::place::run_settings());
+    let step = run.step(&place.db, &run_settings, ferroflow_model::readiness::WhenReady::Schedule, now).await;
     assert!(step.unwrap().stale.is_none());
     let id = run.instances().next().unwrap().id;
     let row = place.db.read(|tx| async move { task_instance::find(tx, id).await }.scope_boxed());
@@ -143,8 +143,8 @@ async fn no_more_run_at_a_time_than_may(server: Server) {
     for sketch in [one_copy, one_task] {
         let played = Place::new(server, &sketch).await.play(Script::default()).await;
         assert_eq!(played.run.state, RunState::Success);
-        let words: Vec<&str> = played.heard.iter().filter_map(|line| line.split(' ').next()).collect();
-        assert_eq!(words, ["started", "ended"].repeat(3), "{:#?}", played.heard);
+        let words: Vec<&str> = played.tracked.iter().filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(words, ["started", "ended"].repeat(3), "{:#?}", played.tracked);
     }
 }
 
@@ -152,7 +152,7 @@ async fn what_never_starts_or_dies_has_failed(server: Server) {
     let place = Place::new(server, &Sketch::of("a; b; c : all_done < a, b")).await;
     let played = place.play(Script::new([("a", vec![Does::NeverStarts]), ("b", vec![Does::Dies])])).await;
     played.assert(RunState::Success, "a failed; b failed; c success");
-    assert!(played.heard.contains(&"not started a[-1] failed".to_owned()), "{:?}", played.heard);
+    assert!(played.tracked.contains(&"not started a[-1] failed".to_owned()), "{:?}", played.tracked);
 }
 
 async fn a_run_is_stopped(server: Server) {
@@ -176,7 +176,7 @@ async fn tasks_can_count_as_successful(server: Server) {
     let script = Script::new([("a", vec![Does::Fails])]);
     let played = place.drive("run", script, &|task| task == "a", &CancellationToken::new()).await;
     played.assert(RunState::Success, "a success; b success");
-    assert_eq!(played.heard[0], "marked a[-1] success");
+    assert_eq!(played.tracked[0], "marked a[-1] success");
 }
 
 async fn a_run_that_is_taken_away_is_left_alone(server: Server) {
@@ -187,7 +187,7 @@ async fn a_run_that_is_taken_away_is_left_alone(server: Server) {
     let step = run
         .step(
             &place.db,
-            &crate::place::driver(),
+            &crate::place::run_settings(),
             ferroflow_model::readiness::WhenReady::Schedule,
             clock::now(),
         )
@@ -202,11 +202,12 @@ async fn rows_that_changed_meanwhile_are_read_again(server: Server) {
     place.make(&new_run("run")).await.unwrap();
     let mut run = place.load("run").await;
     place.database.execute("UPDATE task_instance SET state = 'success' WHERE task_id = 'a'").await;
-    let (driver, when) = (crate::place::driver(), ferroflow_model::readiness::WhenReady::Schedule);
-    let step = run.step(&place.db, &driver, when, clock::now()).await.unwrap();
+    let (run_settings, when) =
+        (crate::place::run_settings(), ferroflow_model::readiness::WhenReady::Schedule);
+    let step = run.step(&place.db, &run_settings, when, clock::now()).await.unwrap();
     assert!(step.stale.is_some() && step.scheduled.is_empty());
     // What could be written was: c is scheduled, and a stays as somebody else left it.
-    let step = run.step(&place.db, &driver, when, clock::now()).await.unwrap();
+    let step = run.step(&place.db, &run_settings, when, clock::now()).await.unwrap();
     assert_eq!(step.stale, None);
     let b = run.find("b", -1).unwrap();
     assert_eq!(step.scheduled, [b]);

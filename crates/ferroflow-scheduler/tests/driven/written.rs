@@ -12,7 +12,7 @@ use jiff::ToSpan as _;
 use serde_json::{Value, json};
 
 use crate::fake::{Does, Script};
-use crate::place::{DATE, Place, driver, new_run};
+use crate::place::{DATE, Place, new_run, run_settings};
 use crate::sketch::Sketch;
 
 on_every_database!(
@@ -81,13 +81,13 @@ async fn what_is_queued_is_queued_once(server: Server) {
         let place = Place::new(server, &Sketch::of("a; b; c")).await;
         place.make(&new_run("run")).await.unwrap();
         let (mut run, mut other) = (place.load("run").await, place.load("run").await);
-        let driver = driver();
-        let step = run.step(&place.db, &driver, WhenReady::Schedule, clock::now()).await.unwrap();
-        other.reload(&place.db, &driver, clock::now()).await.unwrap();
+        let run_settings = run_settings();
+        let step = run.step(&place.db, &run_settings, WhenReady::Schedule, clock::now()).await.unwrap();
+        other.reload(&place.db, &run_settings, clock::now()).await.unwrap();
         let ready = step.scheduled;
-        let first = run.queue(&place.db, &driver, &ready[..2], names, clock::now()).await.unwrap();
+        let first = run.queue(&place.db, &run_settings, &ready[..2], names, clock::now()).await.unwrap();
         assert_eq!((first.instances.len(), first.missed.len()), (2, 0));
-        let second = other.queue(&place.db, &driver, &ready, names, clock::now()).await.unwrap();
+        let second = other.queue(&place.db, &run_settings, &ready, names, clock::now()).await.unwrap();
         assert_eq!((second.instances.len(), second.missed.as_slice()), (1, &ready[..2]));
         let id = second.instances[0].id;
         let row = place.db.read(|tx| async move { task_instance::find(tx, id).await }.scope_boxed());

@@ -29,7 +29,7 @@ on_every_database!(
 const DATES: usize = 150;
 
 /// No step has more.
-const MOST_DATES: usize = 64;
+const MAX_DATES: usize = 64;
 
 fn plan(dag_id: &str) -> Plan {
     Plan::new(dag_id, daily())
@@ -140,7 +140,7 @@ async fn wherever_its_maker_is_killed_a_backfill_is_completed(server: Server) {
         let MadeBackfill { made, cleared, skipped, .. } = made.unwrap().unwrap();
         let expected = if has_history { (75, 5, 70) } else { (DATES, 0, 0) };
         assert_eq!((made, cleared, skipped), expected);
-        assert_eq!(sizes, [MOST_DATES, MOST_DATES, DATES - 2 * MOST_DATES]);
+        assert_eq!(sizes, [MAX_DATES, MAX_DATES, DATES - 2 * MAX_DATES]);
         let whole = contents(&place, "dag_0").await;
         for steps in [1, 2] {
             let dag_id = format!("dag_{steps}");
@@ -214,9 +214,9 @@ async fn a_backfill_that_is_cancelled_while_it_is_made_stays_so(server: Server) 
     place.database.execute("UPDATE backfill SET completed_at = updated_at").await;
     let refused = maker.await.unwrap_err();
     assert!(refused.sentence().contains("was cancelled while it was made"), "{refused}");
-    assert_eq!(place.count("failed").await["dag"], MOST_DATES);
+    assert_eq!(place.count("failed").await["dag"], MAX_DATES);
     chores::backfills(&cx, clock::now() + 1.minute()).await.unwrap();
-    assert_eq!(place.run_ids().await["dag"].len(), MOST_DATES);
+    assert_eq!(place.run_ids().await["dag"].len(), MAX_DATES);
 }
 
 /// The runs of the first 70 dates have other dates now, as after a change of the schedule: more than a step of them.

@@ -8,7 +8,7 @@ use ferroflow_db::task_instance::{self, queueing};
 use ferroflow_db::{ScopedFutureExt as _, dag};
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_model::why::Kind;
-use ferroflow_scheduler::attended::Obstacle;
+use ferroflow_scheduler::active_runs::Obstacle;
 use ferroflow_scheduler::why::{Asked, why};
 use ferroflow_telemetry::metrics::{MetricsSettings, Prometheus};
 use ferroflow_testkit::Server;

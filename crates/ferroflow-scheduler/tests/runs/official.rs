@@ -23,7 +23,7 @@ async fn rows_are_those_of_the_official_scheduler(server: Server) {
 
     let (ours, airflow) = stored(server).await;
     let mut cx = ours.scheduler().await;
-    cx.driver.unixname = Host::of(&ferroflow_config::Environment::from_process()).user;
+    cx.run_settings.unixname = Host::of(&ferroflow_config::Environment::from_process()).user;
     create_all(&cx, clock::now()).await;
     start_all(&cx, clock::now()).await;
     let made = dump(&airflow);

@@ -18,7 +18,7 @@ use ferroflow_model::runs::next::next_run_after;
 use ferroflow_model::stored_assets::{Access, Reference};
 use ferroflow_scheduler::chores::{KeptBack, Unsettled};
 use ferroflow_scheduler::create_runs::{CreatedRuns, create_runs};
-use ferroflow_scheduler::run::{Driver, Pace};
+use ferroflow_scheduler::run::{Pace, RunSettings};
 use ferroflow_scheduler::start_runs::{StartedRuns, start_runs};
 use ferroflow_scheduler::{Context, Definitions, LOCK_PATIENCE, Progress, Questions};
 use ferroflow_testkit::rows::a_dag;
@@ -191,7 +191,7 @@ impl Place {
             db,
             settings: Arc::new(settings),
             job_id: 7,
-            driver: Driver {
+            run_settings: RunSettings {
                 job_id: Some(7),
                 unixname: "somebody".to_owned(),
                 fernet,

@@ -1,7 +1,7 @@
 //! Rows that the database refuses to write, for a reason that only it knows: each is set aside, told of, and tried again
 //! later every time. All others go on in the same cycles.
 
-use ferroflow_db::notifications::{self, News};
+use ferroflow_db::notifications::{self, Notification};
 use ferroflow_db::{Db, Options, ScopedFutureExt as _, dag_run};
 use ferroflow_model::state::RunState;
 use ferroflow_model::why::Kind;
@@ -83,10 +83,11 @@ async fn a_run_that_cannot_start_while_much_is_told(server: Server) {
     let mut whole = Whole::new(&place, NOW).await;
     for _ in 0..4 {
         whole.now += SignedDuration::from_millis(1);
-        let (mut report, mut next) = (CycleReport::default(), Some(Step::Harvest));
+        let (mut report, mut next) = (CycleReport::default(), Some(Step::ExecutorEvents));
         while let Some(step) = next {
             if step == Step::StartRuns {
-                let told = whole.cx.db.transact(|tx| notifications::tell(tx, News::Assets).scope_boxed());
+                let told =
+                    whole.cx.db.transact(|tx| notifications::notify(tx, Notification::Assets).scope_boxed());
                 told.await.unwrap();
             }
             next = whole.scheduler.step(step, &mut report, whole.now).await.unwrap();

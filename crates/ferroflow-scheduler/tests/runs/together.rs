@@ -2,7 +2,7 @@
 
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{ScopedFutureExt as _, dag_run};
-use ferroflow_scheduler::look_around::{EXECUTOR_CLASS, JOB_TYPE};
+use ferroflow_scheduler::rescan::{EXECUTOR_CLASS, JOB_TYPE};
 use ferroflow_testkit::Server;
 use ferroflow_testkit::rows::a_run;
 use jiff::{SignedDuration, Timestamp};

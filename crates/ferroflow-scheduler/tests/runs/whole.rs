@@ -8,7 +8,7 @@ use ferroflow_db::dag_run::{self, NewDagRun};
 use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
 use ferroflow_execution::Refusal;
-use ferroflow_executor::{Adopted, Event, Executor, Happening, Orphan, Workload, WorkloadInstance};
+use ferroflow_executor::{Adopted, Event, EventKind, Executor, Orphan, Workload, WorkloadInstance};
 use ferroflow_model::id::{NOT_MAPPED, new_v7};
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_scheduler::cycle::CycleReport;
@@ -113,7 +113,7 @@ impl Whole {
             task_id: task_id.to_owned(),
             map_index: NOT_MAPPED,
         };
-        for what in [Happening::StateSet(TaskState::Success), Happening::Ended] {
+        for what in [EventKind::StateSet(TaskState::Success), EventKind::Ended] {
             let event = Event { id, key: key.clone(), try_number: 1, what };
             self.field.lock().unwrap().told.push_back(event);
         }
@@ -127,7 +127,7 @@ impl Whole {
             task_id: task_id.to_owned(),
             map_index: NOT_MAPPED,
         };
-        let event = Event { id, key, try_number: 1, what: Happening::NotStarted("it is ill".to_owned()) };
+        let event = Event { id, key, try_number: 1, what: EventKind::NotStarted("it is ill".to_owned()) };
         self.field.lock().unwrap().told.push_back(event);
     }
 }

@@ -29,7 +29,7 @@ use broken::Broken;
 use simulation::{Told, simulate};
 
 /// So long a world may take, on a machine that is busy with many others.
-const LONGEST_LIFE: Duration = Duration::from_mins(10);
+const MAX_LIFE: Duration = Duration::from_mins(10);
 
 /// Into how many parts the seeds are divided, to be tried side by side.
 const SHARDS: u64 = 4;
@@ -114,10 +114,10 @@ fn run(seed: u64) -> Told {
 fn run_with(seed: u64, broken: Option<Broken>) -> Told {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     // A world in which something goes on without end is a violation too.
-    let live = async { tokio::time::timeout(LONGEST_LIFE, simulate(seed, broken)).await };
+    let live = async { tokio::time::timeout(MAX_LIFE, simulate(seed, broken)).await };
     let lived = catch_unwind(AssertUnwindSafe(|| runtime.block_on(live)));
     let lived = lived.map(|lived| {
-        let violation = Some(format!("it did not end within {LONGEST_LIFE:?}"));
+        let violation = Some(format!("it did not end within {MAX_LIFE:?}"));
         lived.unwrap_or(Told { trace: Vec::new(), violation })
     });
     lived.unwrap_or_else(|panic| {

@@ -17,7 +17,7 @@ use ferroflow_model::runs::next::next_run_after;
 use ferroflow_model::stored_assets::{Access, Reference};
 use ferroflow_model::timetable::RunInfo;
 use ferroflow_scheduler::chores::{KeptBack, Unsettled};
-use ferroflow_scheduler::run::{Driver, Pace};
+use ferroflow_scheduler::run::{Pace, RunSettings};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use ferroflow_testkit::rows::a_dag;
 use ferroflow_testkit::{Server, TestDb};
@@ -133,7 +133,7 @@ impl Place {
             db: self.db.clone(),
             settings: settings(),
             job_id,
-            driver: Driver {
+            run_settings: RunSettings {
                 job_id: Some(job_id),
                 unixname: "somebody".to_owned(),
                 fernet: Arc::default(),

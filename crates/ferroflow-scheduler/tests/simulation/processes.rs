@@ -8,7 +8,7 @@ use ferroflow_execution::task_instance::model::{
     AssetProfile, Deferral, Ended, EnterRunning, Reschedule, Retry, StateUpdate, Success,
 };
 use ferroflow_execution::{NewXCom, Refusal};
-use ferroflow_executor::Happening;
+use ferroflow_executor::EventKind;
 use ferroflow_model::state::TaskState;
 use jiff::SignedDuration;
 use serde_json::json;
@@ -39,7 +39,7 @@ impl Simulation {
         process.does = self.choose(&process);
         match process.does {
             Does::NotStart => {
-                self.over(pid, &process, vec![Happening::NotStarted("no room".to_owned())]);
+                self.over(pid, &process, vec![EventKind::NotStarted("no room".to_owned())]);
                 return Some("is not started".to_owned());
             }
             Does::GetLost => {
@@ -69,7 +69,7 @@ impl Simulation {
             }
             Err(refusal) => {
                 must_be_a_refusal(&refusal);
-                self.over(pid, &process, vec![Happening::NotStarted(refusal.to_string())]);
+                self.over(pid, &process, vec![EventKind::NotStarted(refusal.to_string())]);
                 Some(format!("may not start: {refusal}"))
             }
         }
@@ -103,10 +103,10 @@ impl Simulation {
         let told = match process.does {
             Does::FallSilent | Does::GetLost | Does::NotStart => return None,
             Does::DieUnseen => {
-                self.over(pid, &process, vec![Happening::Ended]);
+                self.over(pid, &process, vec![EventKind::Ended]);
                 return Some("dies unseen".to_owned());
             }
-            Does::Die => match service.ended_without_a_word(id, try_number, "it died").await {
+            Does::Die => match service.fail_unreported(id, try_number, "it died").await {
                 Ok(outcome) => Ok(outcome.new_state().flatten()),
                 Err(refusal) if refusal.status() == Some(404) => {
                     service.ended_unwanted(&process.ti.key(), try_number).await.unwrap();
@@ -126,8 +126,8 @@ impl Simulation {
                     let wait = self.chance.millis(500, 30_000);
                     self.after(wait, Happens::Fire(self.key_of(&process)));
                 }
-                let mut events: Vec<Happening> = state.into_iter().map(Happening::StateSet).collect();
-                events.push(Happening::Ended);
+                let mut events: Vec<EventKind> = state.into_iter().map(EventKind::StateSet).collect();
+                events.push(EventKind::Ended);
                 self.over(pid, &process, events);
                 Some(format!("does {:?}", process.does))
             }
@@ -141,12 +141,12 @@ impl Simulation {
     async fn end_unwanted(&mut self, pid: i32, process: &Process) -> Option<String> {
         let key = process.ti.key();
         self.place.service.ended_unwanted(&key, process.ti.try_number).await.unwrap();
-        self.over(pid, process, vec![Happening::Ended]);
+        self.over(pid, process, vec![EventKind::Ended]);
         Some("is not wanted any more".to_owned())
     }
 
     /// A process is gone, and its executor tells these.
-    fn over(&mut self, pid: i32, process: &Process, events: Vec<Happening>) {
+    fn over(&mut self, pid: i32, process: &Process, events: Vec<EventKind>) {
         let mut field = locked(&self.field);
         field.processes.remove(&pid);
         for event in events {
@@ -262,12 +262,12 @@ impl Simulation {
         let is_lost = |process: &Process| process.stage == Stage::Handed && process.does == Does::GetLost;
         let live = || processes.iter().filter(|(_, process)| process.stage == Stage::Live);
         let ids: Vec<Uuid> = live().map(|(_, process)| process.ti.id).collect();
-        let heard: Vec<(Uuid, i32)> = live()
+        let tracked: Vec<(Uuid, i32)> = live()
             .filter(|(_, process)| process.does != Does::FallSilent)
             .map(|(pid, process)| (process.ti.id, *pid))
             .collect();
         let (service, host) = (&self.place.service, &self.schedulers[number].host);
-        let mut refused = service.heartbeats(host, &heard).await.unwrap().refused;
+        let mut refused = service.heartbeats(host, &tracked).await.unwrap().refused;
         refused.extend(service.no_longer_running(&ids).await.unwrap());
         let is_queued = |id: Uuid| {
             self.seen.instances.values().any(|row| row.id == id && row.state == Some(TaskState::Queued))

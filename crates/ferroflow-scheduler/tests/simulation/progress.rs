@@ -11,11 +11,11 @@ use crate::workers::{Does, locked};
 
 /// So long somebody may wait for a slot that is free: a scheduler looks around every twelve seconds, and may be late by
 /// twenty-five.
-const MOST_WAITING: SignedDuration = SignedDuration::from_secs(100);
+const MAX_WAITING: SignedDuration = SignedDuration::from_secs(100);
 
 /// So long a row may say that it is queued or runs although no process does: the time-outs of heartbeats and queues, the
 /// death of a scheduler, and the pauses between the looks.
-const MOST_UNNOTICED: SignedDuration = SignedDuration::from_secs(260);
+const MAX_UNNOTICED: SignedDuration = SignedDuration::from_secs(260);
 
 /// Since when something is as it should not be for long.
 #[derive(Default)]
@@ -41,11 +41,11 @@ impl Simulation {
         let mut waiting = BTreeMap::new();
         if self.can_somebody_take_work() {
             for pool in Self::waited_for(&self.seen) {
-                waiting.insert(format!("nobody is queued for {pool}, which is free"), MOST_WAITING);
+                waiting.insert(format!("nobody is queued for {pool}, which is free"), MAX_WAITING);
             }
         }
-        for what in self.unattended() {
-            waiting.insert(what, MOST_UNNOTICED);
+        for what in self.unowned_runs() {
+            waiting.insert(what, MAX_UNNOTICED);
         }
         self.progress.waits(self.now, waiting)
     }
@@ -88,7 +88,7 @@ impl Simulation {
     }
 
     /// The rows that say that somebody has them, which nobody has.
-    fn unattended(&self) -> Vec<String> {
+    fn unowned_runs(&self) -> Vec<String> {
         let field = locked(&self.field);
         let is_had = |row: &InstanceRow| {
             field.processes.values().any(|process| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ferroflow_execution::{Host, RunMaking};
 use ferroflow_scheduler::LogPaths;
-use ferroflow_scheduler::attended::Obstacle;
+use ferroflow_scheduler::active_runs::Obstacle;
 use ferroflow_scheduler::cycle::{CycleReport, Step};
 use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
 use ferroflow_scheduler::job;
@@ -220,8 +220,8 @@ impl Simulation {
         let now = self.now;
         let actor = &mut self.schedulers[number];
         let Some(scheduler) = actor.scheduler.as_mut() else { return Ok(None) };
-        let step = actor.next.unwrap_or(Step::Harvest);
-        if step == Step::Harvest {
+        let step = actor.next.unwrap_or(Step::ExecutorEvents);
+        if step == Step::ExecutorEvents {
             (actor.report, actor.cycle) = (CycleReport::default(), now);
         }
         let next = scheduler.step(step, &mut actor.report, actor.cycle).await;
@@ -243,8 +243,8 @@ impl Simulation {
         self.schedulers[number].wakes = self.after(wait, Happens::Step(number));
         self.break_something(step).await;
         let doer = match step {
-            Step::Harvest | Step::HandOver | Step::Chores => Doer::Watch,
-            Step::LookAround | Step::CreateRuns | Step::StartRuns => Doer::Runs,
+            Step::ExecutorEvents | Step::HandOver | Step::Chores => Doer::Watch,
+            Step::Rescan | Step::CreateRuns | Step::StartRuns => Doer::Runs,
             Step::ExamineRuns => Doer::Examination,
             Step::QueueTasks => Doer::Queueing,
         };

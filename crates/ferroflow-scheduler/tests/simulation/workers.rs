@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use ferroflow_execution::{Refusal, Service};
-use ferroflow_executor::{Adopted, Event, Executor, Happening, Orphan, Workload, WorkloadInstance};
+use ferroflow_executor::{Adopted, Event, EventKind, Executor, Orphan, Workload, WorkloadInstance};
 use ferroflow_model::state::TaskState;
 use ferroflow_scheduler::chores;
 use uuid::Uuid;
@@ -73,7 +73,7 @@ pub(crate) fn locked(field: &Shared) -> MutexGuard<'_, Field> {
 }
 
 impl Field {
-    pub(crate) fn tell(&mut self, process: &Process, what: Happening) {
+    pub(crate) fn tell(&mut self, process: &Process, what: EventKind) {
         let event =
             Event { id: process.ti.id, key: process.ti.key(), try_number: process.ti.try_number, what };
         self.told.entry(process.owner).or_default().push_back(event);
@@ -174,7 +174,7 @@ impl chores::Executors for Adopter {
                 field.stirred.push(pid);
             }
         }
-        self.service.ended_without_a_word(orphan.id, orphan.try_number, "its supervisor is gone").await?;
+        self.service.fail_unreported(orphan.id, orphan.try_number, "its supervisor is gone").await?;
         Ok(Adopted::Settled)
     }
 

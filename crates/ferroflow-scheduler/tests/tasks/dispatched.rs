@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ferroflow_executor::{Event, Executor, Happening, Workload};
+use ferroflow_executor::{Event, EventKind, Executor, Workload};
 use ferroflow_model::state::TaskState;
 use ferroflow_scheduler::LogPaths;
 use ferroflow_scheduler::dispatch::{Dispatched, dispatch};
@@ -88,28 +88,28 @@ async fn each_goes_to_the_executor_it_asks_for(server: Server) {
 
 /// A try that was put off and went on before its process was gone is there twice.
 async fn hears_of_all(executors: &mut Executors<Shelf>, given: &[Workload]) {
-    let tells = |executors: &mut Executors<Shelf>, place: usize, what: Happening| {
+    let tells = |executors: &mut Executors<Shelf>, place: usize, what: EventKind| {
         let ti = &given[place].ti;
         let event = Event { id: ti.id, key: ti.key(), try_number: 1, what };
         executors.each().nth(place).unwrap().events.push_back(event);
     };
-    tells(executors, 1, Happening::StateSet(TaskState::Deferred));
-    let heard = executors.next_event().await;
-    assert_eq!((heard.event.id, heard.is_still_known), (given[1].ti.id, true));
+    tells(executors, 1, EventKind::StateSet(TaskState::Deferred));
+    let tracked = executors.next_event().await;
+    assert_eq!((tracked.event.id, tracked.is_still_known), (given[1].ti.id, true));
     executors.submit(1, given[1].clone());
-    tells(executors, 1, Happening::Ended);
-    let heard = executors.next_event().await;
-    assert_eq!((heard.is_told, heard.is_still_known), (true, true));
-    tells(executors, 1, Happening::Ended);
-    let heard = executors.next_event().await;
-    assert_eq!((heard.is_told, heard.is_still_known), (false, false), "the second has told nothing");
+    tells(executors, 1, EventKind::Ended);
+    let tracked = executors.next_event().await;
+    assert_eq!((tracked.is_told, tracked.is_still_known), (true, true));
+    tells(executors, 1, EventKind::Ended);
+    let tracked = executors.next_event().await;
+    assert_eq!((tracked.is_told, tracked.is_still_known), (false, false), "the second has told nothing");
     assert!(!executors.has(given[1].ti.id) && executors.has(given[0].ti.id));
-    tells(executors, 0, Happening::Waits);
+    tells(executors, 0, EventKind::Waits);
     assert!(!executors.is_idle());
     executors.next_event().await;
     assert!(executors.is_idle() && executors.has(given[0].ti.id), "it only waits for a row to be mended");
-    tells(executors, 0, Happening::NotStarted("why".to_owned()));
-    assert_eq!(executors.next_event().await.event.what, Happening::NotStarted("why".to_owned()));
+    tells(executors, 0, EventKind::NotStarted("why".to_owned()));
+    assert_eq!(executors.next_event().await.event.what, EventKind::NotStarted("why".to_owned()));
     assert!(!executors.has(given[0].ti.id));
 }
 

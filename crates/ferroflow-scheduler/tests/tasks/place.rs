@@ -16,7 +16,7 @@ use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::state::{RunState, RunType, TaskState};
 use ferroflow_scheduler::chores::{KeptBack, Unsettled};
 use ferroflow_scheduler::queue_tasks::{ExecutorSlots, QueuedTasks, TaskQueue};
-use ferroflow_scheduler::run::{Driver, ExecutorNames, Pace};
+use ferroflow_scheduler::run::{ExecutorNames, Pace, RunSettings};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use ferroflow_testkit::rows::{a_dag, a_run};
 use ferroflow_testkit::{Server, TestDb};
@@ -180,7 +180,7 @@ impl Place {
             db,
             settings: Arc::new(settings),
             job_id,
-            driver: Driver {
+            run_settings: RunSettings {
                 job_id: Some(job_id),
                 unixname: "somebody".to_owned(),
                 fernet: Arc::default(),

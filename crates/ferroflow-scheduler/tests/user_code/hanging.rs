@@ -36,7 +36,7 @@ async fn whatever_hangs_keeps_no_other_dag_waiting() {
     std::fs::write(&hanging, "").unwrap();
     let mut cx = site.scheduler(LIMIT).await;
     cx.service.backend = Some(Arc::new(Silent));
-    let questions = cx.driver.questions.clone();
+    let questions = cx.run_settings.questions.clone();
     let (mut scheduler, stop) = (scheduler(cx).await, CancellationToken::new());
     let story = async {
         let db = &site.db;
@@ -144,7 +144,7 @@ async fn a_hook_that_hangs_for_all_costs_few_processes() {
     site.official(&["hanging_hooks"]);
     std::fs::write(folder.path().join("hang"), "").unwrap();
     let cx = site.scheduler(Duration::from_secs(8)).await;
-    let questions = cx.driver.questions.clone();
+    let questions = cx.run_settings.questions.clone();
     let (mut scheduler, stop) = (scheduler(cx).await, CancellationToken::new());
     let story = async {
         until_unanswered(&questions, 12).await;
@@ -174,7 +174,7 @@ async fn finish_producers(db: &Db) {
 pub(crate) async fn scheduler(mut cx: Context) -> Scheduler<Loser, Nobody> {
     let host = Host::of(&Environment::from_process());
     cx.job_id = job::start(&cx.db, &host, clock::now()).await.unwrap();
-    cx.driver.job_id = Some(cx.job_id);
+    cx.run_settings.job_id = Some(cx.job_id);
     let name = executor_names("LocalExecutor", false).unwrap().remove(0);
     let executor = NamedExecutor { name, slots: 10, names: ExecutorNames::None, executor: Loser::default() };
     let parts = Parts {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ferroflow_config::Environment;
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_execution::Host;
-use ferroflow_executor::{Event, Executor, Happening, Workload};
+use ferroflow_executor::{Event, EventKind, Executor, Workload};
 use ferroflow_python::listeners::{Happened, SchedulerListeners};
 use ferroflow_scheduler::executors::{Executors, NamedExecutor, executor_names};
 use ferroflow_scheduler::run::ExecutorNames;
@@ -36,12 +36,12 @@ async fn listeners_hear_what_airflow_tells_them() {
     let ours = ours.with("LISTENER_FILE", file("ours").to_str().unwrap());
     let states = schedule_all(&ours, Duration::from_mins(2)).await;
     assert_eq!(states, ["bad failed", "good success", "lost failed"]);
-    let heard = lines(&file("ours"));
+    let tracked = lines(&file("ours"));
     // Airflow has listeners hear of a job before that has a type, and of one for each object that it makes.
-    let (first, last) = (heard.first().unwrap(), heard.last().unwrap());
+    let (first, last) = (tracked.first().unwrap(), tracked.last().unwrap());
     assert_eq!((&first["what"], &first["job"]), (&"starting".into(), &"SchedulerJob".into()));
     assert_eq!((&last["what"], &last["job"]), (&"stopping".into(), &"SchedulerJob".into()));
-    assert_eq!(of_runs_and_tasks(&heard), of_runs_and_tasks(&lines(&file("official"))));
+    assert_eq!(of_runs_and_tasks(&tracked), of_runs_and_tasks(&lines(&file("official"))));
 }
 
 #[test_case("raises"; "one that raises")]
@@ -61,7 +61,7 @@ async fn schedule_all(site: &Site, limit: Duration) -> Vec<String> {
     let mut cx = site.scheduler(Duration::from_mins(2)).await;
     let host = Host::of(&Environment::from_process());
     cx.job_id = job::start(&cx.db, &host, clock::now()).await.unwrap();
-    cx.driver.job_id = Some(cx.job_id);
+    cx.run_settings.job_id = Some(cx.job_id);
     let job_id = cx.job_id;
     let name = executor_names("LocalExecutor", false).unwrap().remove(0);
     let executor = NamedExecutor { name, slots: 10, names: ExecutorNames::None, executor: Loser::default() };
@@ -107,7 +107,7 @@ impl Executor for Loser {
     fn submit(&mut self, workload: Workload) {
         let ti = workload.ti;
         if ti.dag_id == "lost" {
-            let what = Happening::NotStarted("it could not be started".to_owned());
+            let what = EventKind::NotStarted("it could not be started".to_owned());
             let key = TaskInstanceKey {
                 dag_id: ti.dag_id,
                 run_id: ti.run_id,
@@ -134,10 +134,10 @@ fn lines(file: &Path) -> Vec<Value> {
 }
 
 /// In the order of their texts: that of runs among each other is nobody's promise.
-fn of_runs_and_tasks(heard: &[Value]) -> Vec<String> {
+fn of_runs_and_tasks(tracked: &[Value]) -> Vec<String> {
     let is_of_job = |line: &Value| line.get("job").is_some();
     let mut texts: Vec<String> =
-        heard.iter().filter(|line| !is_of_job(line)).map(ToString::to_string).collect();
+        tracked.iter().filter(|line| !is_of_job(line)).map(ToString::to_string).collect();
     texts.sort();
     texts
 }

@@ -14,7 +14,7 @@ use ferroflow_python::timetables::Timetables;
 use ferroflow_python::{ForkServer, ForkServerOptions};
 use ferroflow_scheduler::chores::{KeptBack, Unsettled};
 use ferroflow_scheduler::create_runs::{CreatedRuns, create_runs};
-use ferroflow_scheduler::run::{ActiveRun, Definition, Driver, Pace};
+use ferroflow_scheduler::run::{ActiveRun, Definition, Pace, RunSettings};
 use ferroflow_scheduler::start_runs::start_runs;
 use ferroflow_scheduler::{Context, Definitions, Error, Progress, Questions};
 use ferroflow_telemetry::clock;
@@ -101,7 +101,7 @@ impl Site {
             db,
             settings: Arc::new(settings),
             job_id: 7,
-            driver: Driver {
+            run_settings: RunSettings {
                 job_id: Some(7),
                 unixname: Host::of(&Environment::from_process()).user,
                 fernet,
@@ -164,10 +164,10 @@ pub(crate) async fn examine(cx: &Context, dag_id: &str) -> Result<(), Error> {
     let newest =
         cx.db.read(|tx| async move { Error::split(Definition::latest(tx, dag_id).await) }.scope_boxed());
     let newest = Arc::new(newest.await.unwrap().unwrap());
-    let mut run = ActiveRun::load(&cx.db, &cx.driver, dag_id, run_id, clock::now()).await?;
-    run.go_on_with(&cx.db, &cx.driver, newest, clock::now()).await?;
+    let mut run = ActiveRun::load(&cx.db, &cx.run_settings, dag_id, run_id, clock::now()).await?;
+    run.go_on_with(&cx.db, &cx.run_settings, newest, clock::now()).await?;
     while run.needs_step(clock::now()) {
-        run.step(&cx.db, &cx.driver, WhenReady::Schedule, clock::now()).await?;
+        run.step(&cx.db, &cx.run_settings, WhenReady::Schedule, clock::now()).await?;
     }
     Ok(())
 }

@@ -46,8 +46,8 @@ impl Place {
             unixname: "user".to_owned(),
             executor_class: None,
         };
-        let heard = NOW - seconds_ago.seconds();
-        self.db.transact(|tx| async move { job::insert(tx, new, heard).await }.scope_boxed()).await.unwrap()
+        let tracked = NOW - seconds_ago.seconds();
+        self.db.transact(|tx| async move { job::insert(tx, new, tracked).await }.scope_boxed()).await.unwrap()
     }
 
     /// A DAG of these tasks.

@@ -56,7 +56,7 @@ const KINDS: [Kind; 10] = [
 ];
 
 /// How many runs of a backfill may come before an error, when they are not recorded.
-const MOST_RUNS: usize = 10_000;
+const MAX_RUNS: usize = 10_000;
 
 impl Kind {
     pub(super) fn find(name: &str) -> Option<&'static Self> {
@@ -133,7 +133,7 @@ fn backfill(record: &Record<'_>) -> Result<(), String> {
     match (record.optional("x"), error) {
         (Some(_), _) => backfilled(runs, record.list_or_none("x")?, is_truncated, error),
         (None, Some(error)) => {
-            if runs.take(MOST_RUNS).any(|run| run.is_err()) {
+            if runs.take(MAX_RUNS).any(|run| run.is_err()) {
                 Ok(())
             } else {
                 Err(format!("there is no error, expected {error}"))

@@ -15,7 +15,7 @@ use crate::session::Session;
 
 /// What a command is about to do, and to what.
 #[derive(Debug, Default)]
-pub(crate) struct Deed<'a> {
+pub(crate) struct AuditAction<'a> {
     /// The name that Airflow gives to the command.
     pub(crate) event: &'a str,
     pub(crate) dag_id: Option<&'a str>,
@@ -24,7 +24,7 @@ pub(crate) struct Deed<'a> {
 }
 
 /// Writes down what is about to be done. That this fails is no reason not to do it.
-pub(crate) async fn note_deed(session: &Session, db: &Db, deed: &Deed<'_>) {
+pub(crate) async fn note_deed(session: &Session, db: &Db, action: &AuditAction<'_>) {
     let host = session.host();
     let (program, arguments) = session.environment().command_line();
     let words = iter::once(program.as_os_str()).chain(arguments.iter().map(OsString::as_os_str));
@@ -33,13 +33,13 @@ pub(crate) async fn note_deed(session: &Session, db: &Db, deed: &Deed<'_>) {
     let extra = Json::from(json!({"host_name": host.name, "full_command": full_command}));
     let entry = &AuditEntry {
         dttm: Some(clock::now()),
-        event: format!("cli_{}", deed.event),
-        dag_id: deed.dag_id.map(str::to_owned),
+        event: format!("cli_{}", action.event),
+        dag_id: action.dag_id.map(str::to_owned),
         run_id: None,
-        task_id: deed.task_id.map(str::to_owned),
+        task_id: action.task_id.map(str::to_owned),
         map_index: None,
         try_number: None,
-        logical_date: deed.logical_date,
+        logical_date: action.logical_date,
         owner: Some(host.user),
         owner_display_name: None,
         extra: Some(extra.into_text()),

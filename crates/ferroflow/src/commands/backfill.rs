@@ -15,8 +15,8 @@ use ferroflow_model::python_datetime;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::BadNews;
-use super::audit::{Deed, note_deed};
+use super::ReportedFailure;
+use super::audit::{AuditAction, note_deed};
 use super::dags::stored::{self, StoredDag};
 use super::date_arg::DateArg;
 use super::json_arg::json_object;
@@ -97,7 +97,8 @@ pub(crate) fn run(command: &BackfillCommand, environment: &Environment, out: &mu
     block_on(async {
         let db = stored::connect(&session).await?;
         let dag_id = Some(args.dag_id.as_str());
-        note_deed(&session, &db, &Deed { event: "create_backfill", dag_id, ..Deed::default() }).await;
+        note_deed(&session, &db, &AuditAction { event: "create_backfill", dag_id, ..AuditAction::default() })
+            .await;
         let conf = args.dag_run_conf.as_deref().filter(|conf| !conf.is_empty());
         let conf = conf.map_or(Ok(None), |conf| json_object("--dag-run-conf", conf))?;
         let asked = args.asked(&session, (from, to), conf);
@@ -190,7 +191,7 @@ fn tell(made: Option<MadeBackfill>, asked: &AskedBackfill, out: &mut dyn Write) 
     let Some(made) = made else {
         let (dag_id, from, to) = (&asked.dag_id, python_datetime(from), python_datetime(to));
         writeln!(out, "Warning: No runs to create for Dag {dag_id} in the range [{from}, {to}]")?;
-        return Err(BadNews.into());
+        return Err(ReportedFailure.into());
     };
     let MadeBackfill { id, made, cleared, skipped } = made;
     let left_alone =

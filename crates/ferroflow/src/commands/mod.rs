@@ -34,11 +34,11 @@ pub(crate) mod why;
 
 /// A command has told what it found, and that is bad news: nothing is left to say, but its exit code is 1.
 #[derive(Debug)]
-pub(crate) struct BadNews;
+pub(crate) struct ReportedFailure;
 
-impl std::error::Error for BadNews {}
+impl std::error::Error for ReportedFailure {}
 
-impl std::fmt::Display for BadNews {
+impl std::fmt::Display for ReportedFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("see above")
     }

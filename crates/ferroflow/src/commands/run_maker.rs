@@ -7,7 +7,7 @@ use anyhow::Result;
 use ferroflow_db::Db;
 use ferroflow_db::dag_run::DagRun;
 use ferroflow_execution::backfill::{self, AskedBackfill, MadeBackfill};
-use ferroflow_execution::{PersonsRun, Refusal, RunMaking, trigger};
+use ferroflow_execution::{Refusal, RunMaking, UserRun, trigger};
 use ferroflow_model::dag::{Dag, WeightRule};
 use ferroflow_model::stored_dag::needs_python;
 use ferroflow_python::task_instances::InstanceRules;
@@ -46,7 +46,7 @@ impl RunMaker {
         Ok(Self { making: making.with_rules(Arc::new(rules)), keeper, python: Some(python) })
     }
 
-    pub(crate) async fn trigger(&self, wanted: &PersonsRun) -> Result<DagRun, Refusal> {
+    pub(crate) async fn trigger(&self, wanted: &UserRun) -> Result<DagRun, Refusal> {
         trigger(self.keeper.service(), &self.making, wanted).await
     }
 

@@ -18,9 +18,9 @@ use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
 use ferroflow_scheduler::chores::{KeptBack, LocalOnly, Unsettled};
 use ferroflow_scheduler::executors::{Executors, NamedExecutor, executor_names};
-use ferroflow_scheduler::run::{Driver, ExecutorNames, Pace};
+use ferroflow_scheduler::loop_status::LoopStatus;
+use ferroflow_scheduler::run::{ExecutorNames, Pace, RunSettings};
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
-use ferroflow_scheduler::standing::Standing;
 use ferroflow_scheduler::{Context, Definitions, LOCK_PATIENCE, LogPaths, Progress, Questions, job};
 use ferroflow_telemetry::clock::signed;
 use ferroflow_telemetry::metrics::Shown;
@@ -105,7 +105,7 @@ pub(crate) struct Work {
     /// What Prometheus may read.
     shown: Option<Shown>,
     /// Where it stands, once it does.
-    standing: Arc<OnceLock<Arc<Standing>>>,
+    loop_status: Arc<OnceLock<Arc<LoopStatus>>>,
 }
 
 impl Work {
@@ -117,16 +117,16 @@ impl Work {
             loops: Loops::new(None, false),
             serves_logs: true,
             shown,
-            standing: Arc::default(),
+            loop_status: Arc::default(),
         }
     }
 
     /// Has signals stop and hurry it, and tell where it stands.
     pub(crate) fn follow_signals(&self) -> Result<()> {
-        let standing = Arc::clone(&self.standing);
+        let loop_status = Arc::clone(&self.loop_status);
         stop_and_hurry_on_signals(&self.stop, &self.hurry, move || {
-            if let Some(standing) = standing.get() {
-                standing.ask();
+            if let Some(loop_status) = loop_status.get() {
+                loop_status.ask();
             } else {
                 tracing::info!("state: the scheduler is starting");
             }
@@ -143,8 +143,12 @@ impl Work {
         let job_id = job::start(db, bridge.host(), clock::now()).await?;
         _ = own_id.set(job_id);
         let listening = tokio::spawn(notifications::listen(db.clone()));
-        let beating =
-            tokio::spawn(beat(db.clone(), job_id, Arc::clone(&session.settings), Arc::clone(&self.standing)));
+        let beating = tokio::spawn(beat(
+            db.clone(),
+            job_id,
+            Arc::clone(&session.settings),
+            Arc::clone(&self.loop_status),
+        ));
         let outcome = self.schedule(session, db, bridge, job_id).await;
         for task in [listening, beating, health, logs] {
             task.abort();
@@ -157,7 +161,7 @@ impl Work {
     async fn schedule(self, session: &Session, db: &Db, bridge: &Bridge, job_id: i64) -> Result<()> {
         let supervision = Arc::new(supervision(session, bridge)?);
         let mut scheduler = scheduler(session, db, bridge, &supervision, job_id)?;
-        drop(self.standing.set(scheduler.standing()));
+        drop(self.loop_status.set(scheduler.loop_status()));
         tokio::select! {
             () = schedule(&mut scheduler, self.loops, (&self.stop, &self.hurry)) => {}
             reason = cannot_run_tasks(&supervision) => {
@@ -198,7 +202,7 @@ fn scheduler(
         db: db.clone(),
         settings: Arc::clone(settings),
         job_id,
-        driver: Driver {
+        run_settings: RunSettings {
             job_id: Some(job_id),
             unixname: bridge.host().user.clone(),
             fernet: Arc::clone(&session.fernet),
@@ -285,7 +289,7 @@ fn executors(
 /// at, or, if one fails after the other, as the first of those. One that does not get on for `[scheduler]
 /// scheduler_health_check_threshold` is of no use to anybody: its peers look after its tasks, and who watches it restarts
 /// it.
-async fn beat(db: Db, job_id: i64, settings: Arc<Settings>, standing: Arc<OnceLock<Arc<Standing>>>) {
+async fn beat(db: Db, job_id: i64, settings: Arc<Settings>, loop_status: Arc<OnceLock<Arc<LoopStatus>>>) {
     let settings = &settings.scheduler;
     let (interval, threshold) =
         (settings.scheduler_heartbeat_sec, signed(settings.scheduler_health_check_threshold));
@@ -293,7 +297,7 @@ async fn beat(db: Db, job_id: i64, settings: Arc<Settings>, standing: Arc<OnceLo
     loop {
         tokio::time::sleep(interval).await;
         let now = clock::now();
-        let until = standing.get().map_or(now, |standing| standing.gets_on_until(now));
+        let until = loop_status.get().map_or(now, |loop_status| loop_status.gets_on_until(now));
         let was_stuck = std::mem::replace(&mut is_stuck, now.duration_since(until) >= threshold);
         if is_stuck {
             if !was_stuck {

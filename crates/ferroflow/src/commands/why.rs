@@ -18,7 +18,7 @@ use crate::output::{AnswerArgs, AnswerFormat, on_one_line};
 use crate::session::{Session, block_on};
 
 /// How many holders are told of.
-const MOST_HOLDERS: usize = 10;
+const MAX_HOLDERS: usize = 10;
 
 /// What is asked about.
 #[derive(Args)]
@@ -69,11 +69,11 @@ fn print(answer: &Answer, depth: usize, now: Timestamp, out: &mut dyn Write) -> 
     writeln!(out, "{indent}{}: {}", on_one_line(&answer.subject), answer.state)?;
     for reason in &answer.reasons {
         writeln!(out, "{indent}  - {}{}", on_one_line(&reason.text), times(reason, now))?;
-        for Holder { what, state, since } in reason.holders.iter().take(MOST_HOLDERS) {
+        for Holder { what, state, since } in reason.holders.iter().take(MAX_HOLDERS) {
             let since = since.map(|since| format!(" since {}", ago(since, now))).unwrap_or_default();
             writeln!(out, "{indent}      {}: {state}{since}", on_one_line(what))?;
         }
-        if let Some(more) = reason.holders.len().checked_sub(MOST_HOLDERS).filter(|more| *more > 0) {
+        if let Some(more) = reason.holders.len().checked_sub(MAX_HOLDERS).filter(|more| *more > 0) {
             writeln!(out, "{indent}      and {more} more")?;
         }
     }

@@ -27,7 +27,7 @@ use token::BadToken;
 use crate::capped::Capped;
 
 /// How many may read at a time.
-const MOST_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 
 /// What requests are answered from.
 struct Served {
@@ -82,7 +82,7 @@ fn serve(listener: TcpListener, router: Router, stop: &CancellationToken) -> std
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let listener = Capped::new(tokio::net::TcpListener::from_std(listener)?, MOST_CONNECTIONS);
+        let listener = Capped::new(tokio::net::TcpListener::from_std(listener)?, MAX_CONNECTIONS);
         tokio::select! {
             served = async { axum::serve(listener, router).await } => served,
             () = stop.cancelled() => Ok(()),

@@ -13,9 +13,9 @@ use ferroflow_executor::{LocalExecutor, Supervision, TaskLogs};
 use ferroflow_model::state::{RunState, TriggeredBy};
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::{Sink, Stream};
-use ferroflow_scheduler::drive::{Drive, End, News, Watcher};
+use ferroflow_scheduler::foreground_run::{Drive, End, RunUpdate, Watcher};
 use ferroflow_scheduler::manual_run::{self, ManualRun};
-use ferroflow_scheduler::run::{ActiveRun, Definition, Driver, Pace};
+use ferroflow_scheduler::run::{ActiveRun, Definition, Pace, RunSettings};
 use ferroflow_scheduler::{Error, LogPaths, Questions};
 use ferroflow_telemetry::clock;
 use tokio::sync::Semaphore;
@@ -48,7 +48,7 @@ pub(crate) async fn play(world: &World, waves: Vec<Vec<PlannedRun>>) -> Vec<Stri
 struct Stage {
     db: Db,
     cx: Arc<Context>,
-    driver: Driver,
+    run_settings: RunSettings,
     supervision: Arc<Supervision>,
     paths: LogPaths,
     job_id: i64,
@@ -90,7 +90,7 @@ impl Stage {
         let job_id =
             db.transact(|tx| async move { job::insert(tx, job, now).await }.scope_boxed()).await.unwrap();
         let rules = InstanceRules::new(cx.python().clone(), settings.ferroflow.user_code_timeout);
-        let driver = Driver {
+        let run_settings = RunSettings {
             job_id: Some(job_id),
             unixname: cx.host().user.clone(),
             fernet,
@@ -100,7 +100,7 @@ impl Stage {
             questions: Questions::default(),
         };
         let paths = LogPaths::new(&settings.logging.log_filename_template).unwrap();
-        Self { supervision: Arc::new(supervision.unwrap()), db, cx, driver, paths, job_id }
+        Self { supervision: Arc::new(supervision.unwrap()), db, cx, run_settings, paths, job_id }
     }
 
     /// Plays the runs of a wave, and those that their tasks ask for.
@@ -150,9 +150,9 @@ impl Stage {
             partition_key: planned.partition_key.clone(),
             triggered_by: TriggeredBy::Test,
             triggering_user_name: None,
-            unixname: self.driver.unixname.clone(),
+            unixname: self.run_settings.unixname.clone(),
         };
-        match manual_run::make(&self.db, &self.driver, &definition, wanted).await {
+        match manual_run::make(&self.db, &self.run_settings, &definition, wanted).await {
             Ok(_) if planned.is_refused => Err(format!("{dag_id}: Airflow makes no such run")),
             Ok(_) => Ok(true),
             Err(Error::BadParam(_)) if planned.is_refused => Ok(false),
@@ -163,12 +163,12 @@ impl Stage {
     /// Drives a run to its end, and runs the callbacks that it left.
     async fn play(&self, dag_id: &str, run_id: &str) -> Result<(), String> {
         let now = clock::now();
-        let mut run = ActiveRun::load(&self.db, &self.driver, dag_id, run_id, now).await.unwrap();
+        let mut run = ActiveRun::load(&self.db, &self.run_settings, dag_id, run_id, now).await.unwrap();
         let mut executor = LocalExecutor::new(Arc::clone(&self.supervision), SLOTS);
         let mut heard = Heard::default();
         let drive = Drive {
             db: &self.db,
-            driver: &self.driver,
+            run_settings: &self.run_settings,
             service: self.cx.service(),
             executor: &mut executor,
             paths: &self.paths,
@@ -214,8 +214,8 @@ impl Stage {
 struct Heard(Vec<String>);
 
 impl Watcher for Heard {
-    fn hear(&mut self, news: &News<'_>) {
-        self.0.push(format!("{news:?}"));
+    fn on_update(&mut self, update: &RunUpdate<'_>) {
+        self.0.push(format!("{update:?}"));
     }
 }
 

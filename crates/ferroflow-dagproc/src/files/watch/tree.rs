@@ -11,10 +11,10 @@ use super::pending::Settled;
 use super::{Change, Changed, file_system};
 
 /// A bundle of more folders than this is not what one watches.
-const MOST_FOLDERS: usize = 65_536;
+const MAX_FOLDERS: usize = 65_536;
 
 /// As many links as the kernel follows.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// Written by tools all the time, and never a source of DAGs.
 const NOT_LOOKED_INTO: [&str; 2] = ["__pycache__", ".git"];
@@ -157,8 +157,8 @@ impl Tree {
         if self.watched.contains(folder) {
             return Ok(());
         }
-        if self.watched.len() >= MOST_FOLDERS {
-            return Err(Unsupported(format!("there are more than {MOST_FOLDERS} folders to watch")));
+        if self.watched.len() >= MAX_FOLDERS {
+            return Err(Unsupported(format!("there are more than {MAX_FOLDERS} folders to watch")));
         }
         let Some(notifier) = &mut self.notifier else { return Ok(()) };
         match notifier.watch(folder, RecursiveMode::NonRecursive) {
@@ -251,7 +251,7 @@ fn way_to(folder: &Path) -> Vec<PathBuf> {
             way.push(entry.clone());
         }
         match target {
-            Some(target) if links < MOST_LINKS => {
+            Some(target) if links < MAX_LINKS => {
                 links += 1;
                 if target.is_absolute() {
                     reached = PathBuf::new();

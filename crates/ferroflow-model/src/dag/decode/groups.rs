@@ -12,7 +12,7 @@ use super::tasks::TaskNames;
 use crate::document::{Reader, Value};
 
 /// How long the id of a group may be, with those of the groups around it. Airflow holds keys to 250 characters.
-const LONGEST_ID: usize = 1000;
+const MAX_ID_LENGTH: usize = 1000;
 
 /// Reads the groups, the outermost first, and for each task the group that it is in.
 pub(super) fn read_groups<'v>(
@@ -85,7 +85,7 @@ impl GroupIds {
             _ => None,
         };
         let id: Option<Arc<str>> = own.map(|own| match parent {
-            Some((parent, true)) if parent.len() < LONGEST_ID => format!("{parent}.{own}").into(),
+            Some((parent, true)) if parent.len() < MAX_ID_LENGTH => format!("{parent}.{own}").into(),
             _ => own.into(),
         });
         let index = GroupIndex::at(self.by_position.len());
@@ -170,8 +170,9 @@ impl<'v> GroupDecoder<'_, 'v> {
 
     fn check_id(&self, reader: &mut Reader<'v>, index: GroupIndex, is_inside: bool) {
         reader.within("_group_id", |reader| match &self.ids.by_position[index.position()] {
-            Some(id) if id.len() > LONGEST_ID => {
-                reader.problem(format_args!("is longer than {LONGEST_ID} bytes, with the groups around it"));
+            Some(id) if id.len() > MAX_ID_LENGTH => {
+                reader
+                    .problem(format_args!("is longer than {MAX_ID_LENGTH} bytes, with the groups around it"));
             }
             Some(id) if self.ids.by_id[id] != index => {
                 reader.problem(format_args!("another group is called {id:?} too"));

@@ -29,7 +29,7 @@ use tasks::{ReadTasks, TaskNames, read_tasks};
 const VERSIONS: [i64; 3] = [1, 2, 3];
 
 /// A cycle of more tasks is shown by its beginning.
-const MOST_NAMES_OF_A_CYCLE: usize = 10;
+const MAX_NAMES_OF_A_CYCLE: usize = 10;
 
 /// Reads a document.
 pub(super) fn decode(text: &str) -> Result<Dag, Problems> {
@@ -156,9 +156,9 @@ fn read_graph(
         Ok(graph) => Some(graph),
         Err(cycle) => {
             reader.within("tasks", |reader| {
-                let shown = cycle.iter().take(MOST_NAMES_OF_A_CYCLE).map(|task| names.of(*task));
+                let shown = cycle.iter().take(MAX_NAMES_OF_A_CYCLE).map(|task| names.of(*task));
                 let mut path: Vec<&str> = shown.collect();
-                if cycle.len() > MOST_NAMES_OF_A_CYCLE {
+                if cycle.len() > MAX_NAMES_OF_A_CYCLE {
                     path.push("…");
                 }
                 path.extend(cycle.first().map(|task| names.of(*task)));

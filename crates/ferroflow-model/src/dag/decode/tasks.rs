@@ -5,7 +5,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt as _};
 use jiff::SignedDuration;
 
-use super::super::MOST_TASKS;
+use super::super::MAX_TASKS;
 use super::super::graph::TaskIndex;
 use super::super::group::GroupIndex;
 use super::super::param::{Params, read_params};
@@ -80,9 +80,9 @@ pub(super) fn read_tasks<'v>(
             reader.expected("a list", tasks);
             return None;
         };
-        if items.len() > MOST_TASKS {
+        if items.len() > MAX_TASKS {
             reader.problem(format_args!(
-                "{} tasks are more than the {MOST_TASKS} that a DAG may have",
+                "{} tasks are more than the {MAX_TASKS} that a DAG may have",
                 items.len()
             ));
             return None;

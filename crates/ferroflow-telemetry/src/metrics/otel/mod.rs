@@ -38,7 +38,7 @@ const SCOPE: &str = "airflow._shared.observability.metrics.otel_logger";
 
 /// How many values the tags of one metric may have. Airflow's library has no limit; this is to keep a mistake from eating
 /// up the memory.
-const MOST_SERIES: usize = 100_000;
+const MAX_SERIES: usize = 100_000;
 
 /// Sums up metrics and exports them.
 pub struct Otel {
@@ -134,7 +134,7 @@ fn provider(settings: &OtelSettings) -> Result<SdkMeterProvider, MetricsError> {
 
 /// How a metric is summed up.
 fn stream(instrument: &Instrument) -> Option<Stream> {
-    let stream = Stream::builder().with_cardinality_limit(MOST_SERIES);
+    let stream = Stream::builder().with_cardinality_limit(MAX_SERIES);
     let stream = if instrument.kind() == InstrumentKind::Histogram {
         let aggregation =
             Aggregation::Base2ExponentialHistogram { max_size: 160, max_scale: 20, record_min_max: true };

@@ -9,12 +9,12 @@ use clap::{Args, Subcommand};
 use ferroflow_config::{Environment, nearest};
 use ferroflow_db::asset::list::{ListedAsset, Which};
 use ferroflow_db::{Db, ScopedFutureExt as _, asset, deadline};
-use ferroflow_execution::{BesideRun, MaskRules, Masker, PersonsRun, run_response};
+use ferroflow_execution::{BesideRun, MaskRules, Masker, UserRun, run_response};
 use ferroflow_model::state::{RunType, TriggeredBy};
 use ferroflow_model::stored_assets::StoredAlias;
 use serde_json::{Map, Value};
 
-use super::audit::{Deed, note_deed};
+use super::audit::{AuditAction, note_deed};
 use super::dags::stored;
 use super::run_maker::RunMaker;
 use crate::output::{Cell, Format, OutputArgs, Records};
@@ -157,7 +157,7 @@ fn print_details(fields: Fields, format: Format, out: &mut dyn Write) -> Result<
 }
 
 async fn materialize(args: &NamedArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
-    note_deed(session, db, &Deed { event: "asset_materialize", ..Deed::default() }).await;
+    note_deed(session, db, &AuditAction { event: "asset_materialize", ..AuditAction::default() }).await;
     let which = args.which()?;
     let producers =
         db.read(|tx| async move { asset::list::producers(tx, which).await }.scope_boxed()).await?;
@@ -175,7 +175,7 @@ async fn materialize(args: &NamedArgs, session: &Session, db: &Db, out: &mut dyn
     };
     let stored = stored::find(db, dag_id).await?;
     let maker = RunMaker::of(session, db, &stored.dag).await?;
-    let wanted = PersonsRun {
+    let wanted = UserRun {
         dag_id: dag_id.clone(),
         run_type: RunType::AssetMaterialization,
         run_id: None,

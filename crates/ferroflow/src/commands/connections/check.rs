@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use ferroflow_db::Db;
 
-use crate::commands::BadNews;
+use crate::commands::ReportedFailure;
 use crate::output::python_literal;
 use crate::session::Session;
 
@@ -29,7 +29,7 @@ pub(super) fn refuse_unless_enabled(session: &Session, out: &mut dyn Write) -> R
         out,
         "\nTesting connections is disabled in Airflow configuration. Contact your deployment admin to enable it.\n"
     )?;
-    Err(BadNews.into())
+    Err(ReportedFailure.into())
 }
 
 pub(super) async fn run(args: &TestArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
@@ -37,7 +37,7 @@ pub(super) async fn run(args: &TestArgs, session: &Session, db: &Db, out: &mut d
     writeln!(out, "Retrieving connection: {}", python_literal(conn_id))?;
     if super::find(conn_id, session, db).await?.is_none() {
         writeln!(out, "\nConnection not found.\n")?;
-        return Err(BadNews.into());
+        return Err(ReportedFailure.into());
     }
     writeln!(out, "\nTesting...")?;
     out.flush()?;
@@ -46,5 +46,5 @@ pub(super) async fn run(args: &TestArgs, session: &Session, db: &Db, out: &mut d
         return Ok(writeln!(out, "\nConnection success!\n")?);
     }
     writeln!(out, "\nConnection failed!\n{}\n", tested.message)?;
-    Err(BadNews.into())
+    Err(ReportedFailure.into())
 }

@@ -16,7 +16,7 @@ use ferroflow_db::{Db, ScopedFutureExt as _, connection};
 use ferroflow_python::ForkServer;
 use ferroflow_python::connections::ConnectionTypes;
 
-use super::audit::{Deed, note_deed};
+use super::audit::{AuditAction, note_deed};
 use super::dags::stored;
 use super::secrets::{Keeper, ListingArgs};
 use crate::output::{Cell, OutputArgs, Records};
@@ -109,7 +109,8 @@ pub(crate) fn run(
             check::refuse_unless_enabled(&session, out)?;
         }
         let db = stored::connect(&session).await?;
-        let note = async |event| note_deed(&session, &db, &Deed { event, ..Deed::default() }).await;
+        let note =
+            async |event| note_deed(&session, &db, &AuditAction { event, ..AuditAction::default() }).await;
         match command {
             ConnectionsCommand::List(args) => list(args, &session, &db, out).await,
             ConnectionsCommand::Get(args) => get(args, &session, &db, out).await,

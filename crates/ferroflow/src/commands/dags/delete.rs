@@ -5,11 +5,11 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use clap::Args;
 use ferroflow_db::dag::delete::Deleted;
-use ferroflow_db::notifications::{self, News};
+use ferroflow_db::notifications::{self, Notification};
 use ferroflow_db::{ScopedFutureExt as _, dag};
 
 use super::{VerboseArgs, stored};
-use crate::commands::audit::{Deed, note_deed};
+use crate::commands::audit::{AuditAction, note_deed};
 use crate::commands::confirm::confirmed;
 use crate::session::{Session, block_on};
 
@@ -35,7 +35,12 @@ pub(super) fn run(args: &DeleteArgs, session: &Session, out: &mut dyn Write) -> 
     let dag_id = args.dag_id.as_str();
     block_on(async {
         let db = stored::connect(session).await?;
-        note_deed(session, &db, &Deed { event: "dag_delete", dag_id: Some(dag_id), ..Deed::default() }).await;
+        note_deed(
+            session,
+            &db,
+            &AuditAction { event: "dag_delete", dag_id: Some(dag_id), ..AuditAction::default() },
+        )
+        .await;
         if !args.yes && !confirmed(QUESTION, out)? {
             writeln!(out, "Cancelled")?;
             return Ok(());
@@ -44,7 +49,7 @@ pub(super) fn run(args: &DeleteArgs, session: &Session, out: &mut dyn Write) -> 
             async move {
                 let deleted = dag::delete::delete(tx, dag_id).await?;
                 if let Deleted::Rows(_) = deleted {
-                    notifications::tell(tx, News::Dags).await?;
+                    notifications::notify(tx, Notification::Dags).await?;
                 }
                 Ok(deleted)
             }

@@ -9,7 +9,7 @@ use ferroflow_db::{ScopedFutureExt as _, import_error};
 use super::bundles::BundleArgs;
 use super::parsing::{self, LocalFile, with_parser};
 use super::{VerboseArgs, stored};
-use crate::commands::BadNews;
+use crate::commands::ReportedFailure;
 use crate::output::{OutputArgs, Records};
 use crate::session::{Session, block_on};
 
@@ -34,7 +34,7 @@ pub(super) fn run(args: &ListImportErrorsArgs, session: &Session, out: &mut dyn 
     let has_any = !rows.is_empty();
     let rows: Vec<Vec<Option<String>>> = rows.into_iter().map(|row| row.map(Some).to_vec()).collect();
     Records::new(COLUMNS.to_vec(), rows).print(args.output.output, out)?;
-    if has_any { Err(BadNews.into()) } else { Ok(()) }
+    if has_any { Err(ReportedFailure.into()) } else { Ok(()) }
 }
 
 fn from_database(args: &ListImportErrorsArgs, session: &Session) -> Result<Vec<[String; 3]>> {

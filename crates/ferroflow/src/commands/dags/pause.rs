@@ -8,7 +8,7 @@ use ferroflow_db::{Db, ScopedFutureExt as _, dag};
 use regex::Regex;
 
 use super::{VerboseArgs, stored};
-use crate::commands::audit::{Deed, note_deed};
+use crate::commands::audit::{AuditAction, note_deed};
 use crate::commands::confirm::confirmed;
 use crate::commands::pattern::pattern;
 use crate::output::{Cell, OutputArgs, Records};
@@ -38,7 +38,8 @@ pub(super) fn run(args: &PauseArgs, to_pause: bool, session: &Session, out: &mut
     block_on(async {
         let db = stored::connect(session).await?;
         let event = if to_pause { "dag_pause" } else { "dag_unpause" };
-        note_deed(session, &db, &Deed { event, dag_id: Some(&args.dag_id), ..Deed::default() }).await;
+        note_deed(session, &db, &AuditAction { event, dag_id: Some(&args.dag_id), ..AuditAction::default() })
+            .await;
         let names = match &pattern {
             Some(pattern) => found(&db, pattern, !to_pause).await?,
             None => named(&db, &args.dag_id, !to_pause).await?,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
 use ferroflow_model::state::{RunState, TriggeredBy};
-use ferroflow_scheduler::drive::{Drive, End};
+use ferroflow_scheduler::foreground_run::{Drive, End};
 use ferroflow_scheduler::manual_run::{ManualRun, make};
 use ferroflow_scheduler::manual_run_id;
 use ferroflow_scheduler::run::ActiveRun;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::VerboseArgs;
 use super::bundles::BundleArgs;
-use crate::commands::BadNews;
+use crate::commands::ReportedFailure;
 use crate::commands::foreground::{Stage, Terminal, Wanted, logical_date, on_stage, store, summary, tell};
 use crate::output::{OutputArgs, note};
 use crate::session::Session;
@@ -69,11 +69,11 @@ pub(super) fn run(args: &TestArgs, session: &Session, out: &mut dyn Write) -> Re
         (End::Finished(verdict), RunState::Success) => Ok(note(&verdict)?),
         (End::Finished(verdict), _) => {
             note(&verdict)?;
-            Err(BadNews.into())
+            Err(ReportedFailure.into())
         }
         (End::Stopped, _) => {
             note(&"the run was stopped, and has failed with that")?;
-            Err(BadNews.into())
+            Err(ReportedFailure.into())
         }
         (End::TakenAway(state), _) => Err(anyhow!("somebody else has made the run {}", state.as_str())),
     }
@@ -98,9 +98,9 @@ async fn test(args: &TestArgs, session: &Session, stage: &Stage, asked: Asked) -
         partition_key: None,
         triggered_by: TriggeredBy::Test,
         triggering_user_name: Some("dag_test".to_owned()),
-        unixname: stage.driver.unixname.clone(),
+        unixname: stage.run_settings.unixname.clone(),
     };
-    let replaced = make(&stage.db, &stage.driver, &definition, wanted).await?;
+    let replaced = make(&stage.db, &stage.run_settings, &definition, wanted).await?;
     if let Some(replaced) = replaced {
         tell(&format!("run {replaced}, of the same logical date, is replaced"));
     }
@@ -110,7 +110,7 @@ async fn test(args: &TestArgs, session: &Session, stage: &Stage, asked: Asked) -
     let is_marked = |task_id: &str| asked.patterns.iter().any(|pattern| pattern.is_match(task_id));
     let drive = Drive {
         db: &stage.db,
-        driver: &stage.driver,
+        run_settings: &stage.run_settings,
         service: stage.cx.service(),
         executor: &mut executor,
         paths: &stage.paths,

@@ -5,14 +5,14 @@ use std::io::Write;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use ferroflow_db::dag_run::DagRun;
-use ferroflow_execution::{PersonsRun, Refusal};
+use ferroflow_execution::{Refusal, UserRun};
 use ferroflow_model::python_datetime;
 use ferroflow_model::state::{RunType, TriggeredBy};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{VerboseArgs, stored};
-use crate::commands::audit::{Deed, note_deed};
+use crate::commands::audit::{AuditAction, note_deed};
 use crate::commands::date_arg::DateArg;
 use crate::commands::json_arg::json_object;
 use crate::commands::run_maker::RunMaker;
@@ -50,8 +50,12 @@ pub(super) fn run(args: &TriggerArgs, session: &Session, out: &mut dyn Write) ->
     let made = block_on(async {
         let db = stored::connect(session).await?;
         let dag_id = Some(args.dag_id.as_str());
-        note_deed(session, &db, &Deed { event: "dag_trigger", dag_id, task_id: None, logical_date: date })
-            .await;
+        note_deed(
+            session,
+            &db,
+            &AuditAction { event: "dag_trigger", dag_id, task_id: None, logical_date: date },
+        )
+        .await;
         let wanted = wanted(args, session, date)?;
         let stored = stored::find(&db, &args.dag_id).await?;
         let maker = RunMaker::of(session, &db, &stored.dag).await?;
@@ -66,8 +70,8 @@ pub(super) fn run(args: &TriggerArgs, session: &Session, out: &mut dyn Write) ->
     Ok(Records::new(names, vec![values]).print(args.output.output, out)?)
 }
 
-fn wanted(args: &TriggerArgs, session: &Session, date: Option<Timestamp>) -> Result<PersonsRun> {
-    Ok(PersonsRun {
+fn wanted(args: &TriggerArgs, session: &Session, date: Option<Timestamp>) -> Result<UserRun> {
+    Ok(UserRun {
         dag_id: args.dag_id.clone(),
         run_type: RunType::Manual,
         run_id: args.run_id.clone(),

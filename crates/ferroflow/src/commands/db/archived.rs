@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use ferroflow_db::{Db, ScopedFutureExt as _, cleaning, schema};
 
 use super::asked_tables::{TablesArgs, typed};
-use crate::commands::audit::{Deed, note_deed};
+use crate::commands::audit::{AuditAction, note_deed};
 use crate::commands::secret_file;
 use crate::output::note;
 use crate::session::Session;
@@ -89,7 +89,7 @@ async fn find(session: &Session, asked: &TablesArgs, event: &str) -> Result<(Db,
     let tables = asked.find(session)?;
     let db = session.connect().await?;
     schema::check(&db).await?;
-    note_deed(session, &db, &Deed { event, ..Deed::default() }).await;
+    note_deed(session, &db, &AuditAction { event, ..AuditAction::default() }).await;
     let of = tables.as_slice();
     let names = db.read(|tx| async move { cleaning::archives(tx, of).await }.scope_boxed()).await?;
     Ok((db, names))

@@ -13,7 +13,7 @@ use ferroflow_telemetry::clock::{self, Stopwatch};
 use tokio_util::sync::CancellationToken;
 
 use super::asked_tables::{TablesArgs, typed};
-use crate::commands::audit::{Deed, note_deed};
+use crate::commands::audit::{AuditAction, note_deed};
 use crate::commands::date_arg::DateArg;
 use crate::output::{Cell, Format, Progress, Records, note};
 use crate::session::{Session, stop_on_signals};
@@ -76,7 +76,7 @@ pub(super) async fn run(session: &Session, args: &CleanArgs, out: &mut dyn Write
     let tables = args.tables.find(session)?;
     let db = session.connect().await?;
     schema::check(&db).await?;
-    note_deed(session, &db, &Deed { event: "cleanup_tables", ..Deed::default() }).await;
+    note_deed(session, &db, &AuditAction { event: "cleanup_tables", ..AuditAction::default() }).await;
     if args.dry_run {
         describe(&tables, &old, out)?;
     } else if !args.yes {
@@ -221,7 +221,7 @@ async fn batches(
     (archive, count): (Option<&str>, i64),
     stop: &CancellationToken,
 ) -> Result<Cleaned> {
-    const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+    const MAX_PAUSE: Duration = Duration::from_secs(1);
     let mut progress = Progress::new(usize::try_from(count).unwrap_or(0), "rows deleted", Format::Table);
     let (mut cleaned, mut after) = (Cleaned::default(), None);
     let limit = args.batch_size as usize;
@@ -242,7 +242,7 @@ async fn batches(
         if after.is_none() || stop.is_cancelled() {
             return Ok(cleaned);
         }
-        tokio::time::sleep(watch.elapsed().min(LONGEST_PAUSE)).await;
+        tokio::time::sleep(watch.elapsed().min(MAX_PAUSE)).await;
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use ferroflow_model::Json;
 use serde_json::{Value, json};
 
-use crate::commands::BadNews;
+use crate::commands::ReportedFailure;
 use crate::output::{AnswerFormat, on_one_line};
 
 /// How bad something is.
@@ -144,7 +144,7 @@ impl<'o> Report<'o> {
                 writeln!(self.out, "{}", Json::from(answer))?;
             }
         }
-        if problems == 0 { Ok(()) } else { Err(BadNews.into()) }
+        if problems == 0 { Ok(()) } else { Err(ReportedFailure.into()) }
     }
 }
 

@@ -18,7 +18,7 @@ use ferroflow_executor::{LocalExecutor, Supervision, TaskLogs};
 use ferroflow_model::state::JobState;
 use ferroflow_model::timetable::DataInterval;
 use ferroflow_python::task_instances::InstanceRules;
-use ferroflow_scheduler::run::{ActiveRun, Definition, Driver, Pace};
+use ferroflow_scheduler::run::{ActiveRun, Definition, Pace, RunSettings};
 use ferroflow_scheduler::{LogPaths, Questions, manual_run};
 use ferroflow_telemetry::{chain, clock};
 use jiff::Timestamp;
@@ -43,7 +43,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 pub(crate) struct Stage {
     pub(crate) db: Db,
     pub(crate) cx: Arc<Context>,
-    pub(crate) driver: Driver,
+    pub(crate) run_settings: RunSettings,
     pub(crate) paths: LogPaths,
     pub(crate) stop: CancellationToken,
     hurry: CancellationToken,
@@ -90,7 +90,7 @@ impl Stage {
         let job_id = db.transact(|tx| async move { job::insert(tx, job, now).await }.scope_boxed()).await?;
         let wait = session.settings.core.max_task_retry_delay;
         let rules = InstanceRules::new(cx.python().clone(), session.settings.ferroflow.user_code_timeout);
-        let driver = Driver {
+        let run_settings = RunSettings {
             job_id: Some(job_id),
             unixname: cx.host().user.clone(),
             fernet: Arc::clone(&session.fernet),
@@ -103,7 +103,7 @@ impl Stage {
         let ended = CancellationToken::new();
         let pause = session.settings.scheduler.scheduler_heartbeat_sec;
         let heart = (ended.clone(), tokio::spawn(beat(db.clone(), job_id, pause, ended)));
-        Ok(Self { db, cx, driver, paths, stop, hurry, job_id, heart })
+        Ok(Self { db, cx, run_settings, paths, stop, hurry, job_id, heart })
     }
 
     /// What runs tasks, with their logs on the terminal as well.
@@ -136,7 +136,7 @@ impl Stage {
     }
 
     pub(crate) async fn load(&self, dag_id: &str, run_id: &str) -> Result<ActiveRun> {
-        Ok(ActiveRun::load(&self.db, &self.driver, dag_id, run_id, clock::now()).await?)
+        Ok(ActiveRun::load(&self.db, &self.run_settings, dag_id, run_id, clock::now()).await?)
     }
 
     /// Runs what the run and its tasks have left for a DAG processor, until Ctrl-C; if that has stopped the run, until the

@@ -7,7 +7,7 @@ use ferroflow_executor::{Echo, WorkloadInstance};
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::state::TaskState;
 use ferroflow_python::{Sink, Stream};
-use ferroflow_scheduler::drive::{News, Watcher};
+use ferroflow_scheduler::foreground_run::{RunUpdate, Watcher};
 use ferroflow_scheduler::run::SeenInstance;
 use serde_json::{Map, Value};
 
@@ -47,22 +47,22 @@ impl Echo for Terminal {
 }
 
 impl Watcher for Terminal {
-    fn hear(&mut self, news: &News<'_>) {
-        match news {
-            News::Started(one) => tell(&format!("{}  starts, try {}", seen_name(one), one.try_number)),
-            News::Ended(one) => tell(&format!("{}  {}", seen_name(one), ended(one))),
-            News::Settled(one) => {
+    fn on_update(&mut self, update: &RunUpdate<'_>) {
+        match update {
+            RunUpdate::Started(one) => tell(&format!("{}  starts, try {}", seen_name(one), one.try_number)),
+            RunUpdate::Ended(one) => tell(&format!("{}  {}", seen_name(one), ended(one))),
+            RunUpdate::Settled(one) => {
                 let state = one.state.map_or("none", TaskState::as_str);
                 tell(&format!("{}  {state}, without having run", seen_name(one)));
             }
-            News::MarkedSuccess(one) => {
+            RunUpdate::MarkedSuccess(one) => {
                 tell(&format!("{}  counts as success: --mark-success-pattern", seen_name(one)));
             }
-            News::WaitsElsewhere(one) => tell_waiting(&seen_name(one), one.state),
-            News::NotStarted(one, reason) => {
+            RunUpdate::WaitsElsewhere(one) => tell_waiting(&seen_name(one), one.state),
+            RunUpdate::NotStarted(one, reason) => {
                 tell(&format!("{}  failed: could not be started: {reason}", seen_name(one)));
             }
-            News::Interrupted => tell("stopping: what runs is ended, and the run has failed"),
+            RunUpdate::Interrupted => tell("stopping: what runs is ended, and the run has failed"),
         }
     }
 }

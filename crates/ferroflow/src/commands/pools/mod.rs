@@ -11,7 +11,7 @@ use ferroflow_config::{Environment, nearest};
 use ferroflow_db::pool::{self, DEFAULT_POOL, DescribedPool};
 use ferroflow_db::{Db, ScopedFutureExt as _};
 
-use super::audit::{Deed, note_deed};
+use super::audit::{AuditAction, note_deed};
 use super::dags::stored;
 use crate::output::{Cell, Format, OutputArgs, Records};
 use crate::session::{Session, block_on};
@@ -89,7 +89,8 @@ pub(crate) fn run(command: &PoolsCommand, environment: &Environment, out: &mut d
     let session = Session::start_quietly(environment)?;
     block_on(async {
         let db = stored::connect(&session).await?;
-        let note = async |event| note_deed(&session, &db, &Deed { event, ..Deed::default() }).await;
+        let note =
+            async |event| note_deed(&session, &db, &AuditAction { event, ..AuditAction::default() }).await;
         match command {
             PoolsCommand::List(args) => print(&list(&db).await?, args.output.output, out),
             PoolsCommand::Get(args) => print(&[find(&db, &args.pool).await?], args.rest.output.output, out),

@@ -13,7 +13,7 @@ use axum::routing::get;
 use ferroflow_config::Settings;
 use ferroflow_dagproc::Host;
 use ferroflow_db::Db;
-use ferroflow_scheduler::look_around::JOB_TYPE;
+use ferroflow_scheduler::rescan::JOB_TYPE;
 use ferroflow_telemetry::metrics::Shown;
 use ferroflow_telemetry::{chain, clock};
 use tokio::net::TcpListener;
@@ -27,7 +27,7 @@ use crate::session::Session;
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How many may ask at a time.
-const MOST_CONNECTIONS: usize = 32;
+const MAX_CONNECTIONS: usize = 32;
 
 /// How often measurements are summed up, whether anybody reads them or not.
 const SUM_UP: Duration = Duration::from_secs(5);
@@ -69,7 +69,7 @@ pub(super) async fn listen(
     let router = router.with_state(Arc::clone(&asking));
     Ok(tokio::spawn(async move {
         tokio::select! {
-            served = async { axum::serve(Capped::new(listener, MOST_CONNECTIONS), router).await } => if let Err(error) = served {
+            served = async { axum::serve(Capped::new(listener, MAX_CONNECTIONS), router).await } => if let Err(error) = served {
                 tracing::error!("the health check has ended: {}", chain(&error));
             },
             () = sum_up(&asking) => {}

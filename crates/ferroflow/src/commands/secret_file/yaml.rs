@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 /// So many levels are read; more would be no file of a person's.
 const DEEPEST: usize = 100;
 /// So many values are made: aliases can repeat what repeats others.
-const MOST_VALUES: usize = 1_000_000;
+const MAX_VALUES: usize = 1_000_000;
 /// The key that takes over what another map has.
 const MERGE: &str = "<<";
 
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
 
     fn count(&mut self, more: usize, line: usize) -> Result<()> {
         self.values += more;
-        if self.values > MOST_VALUES {
+        if self.values > MAX_VALUES {
             bail!("line {line}: there is too much in it");
         }
         Ok(())

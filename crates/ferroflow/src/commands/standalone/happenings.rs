@@ -9,7 +9,7 @@ use super::snapshot::{SeenRun, Snapshot};
 use crate::output::Text;
 
 /// How many DAGs or files of one kind are named at a time.
-const MOST_NAMES: usize = 5;
+const MAX_NAMES: usize = 5;
 
 /// The lines. That a run has started is told where that is not shown anyway.
 pub(super) fn happenings(before: &Snapshot, after: &Snapshot, is_live: bool) -> Vec<Text> {
@@ -32,7 +32,7 @@ fn broken_files(before: &Snapshot, after: &Snapshot) -> Vec<Text> {
     let line = |(file, problem): &&(String, String)| {
         at(None, after.now).bad("broken   ").plain(&format!("{file}: {problem}"))
     };
-    let mut lines: Vec<Text> = new.iter().take(MOST_NAMES).map(line).collect();
+    let mut lines: Vec<Text> = new.iter().take(MAX_NAMES).map(line).collect();
     if !lines.is_empty() {
         let hint =
             "          `ferroflow dags list-import-errors` tells all; a corrected file is tried at once";
@@ -46,9 +46,9 @@ fn paused_dags(before: &Snapshot, after: &Snapshot) -> Option<Text> {
     let new: Vec<&str> =
         after.paused.iter().filter(|dag| !before.paused.contains(dag)).map(String::as_str).collect();
     let first = new.first()?;
-    let mut names = new.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
-    if new.len() > MOST_NAMES {
-        let _ = write!(names, " and {} more", new.len() - MOST_NAMES);
+    let mut names = new.iter().take(MAX_NAMES).copied().collect::<Vec<_>>().join(", ");
+    if new.len() > MAX_NAMES {
+        let _ = write!(names, " and {} more", new.len() - MAX_NAMES);
     }
     let line = at(None, after.now).busy("paused   ").plain(&names);
     Some(line.faint(&format!("; to let one run: ferroflow dags unpause {first}")))

@@ -16,11 +16,11 @@ use jiff::Timestamp;
 use super::snapshot::{SeenRun, SeenTask, Snapshot};
 
 /// Bounds of what is read at a time, however much there is.
-const MOST_RUNS: u32 = 50;
-const MOST_TASKS: u32 = 500;
-const MOST_UPCOMING: u32 = 3;
-const MOST_BROKEN: i64 = 50;
-const MOST_FAILED: usize = 3;
+const MAX_RUNS: u32 = 50;
+const MAX_TASKS: u32 = 500;
+const MAX_UPCOMING: u32 = 3;
+const MAX_BROKEN: i64 = 50;
+const MAX_FAILED: usize = 3;
 
 /// Looks, and remembers which runs to follow.
 pub(super) struct Looker {
@@ -89,10 +89,10 @@ impl Looker {
 
     async fn read(&self, tx: &mut Tx) -> Result<Rows, Error> {
         let followed: Vec<i64> = self.followed.iter().copied().collect();
-        let limit = MOST_RUNS.saturating_add(u32::try_from(followed.len()).unwrap_or(u32::MAX));
+        let limit = MAX_RUNS.saturating_add(u32::try_from(followed.len()).unwrap_or(u32::MAX));
         let mut runs = live_view::followed(tx, self.newest, &followed, limit).await?;
         let newest = runs.last().map_or(self.newest, |run| run.id.max(self.newest));
-        for run in live_view::unfinished(tx, MOST_RUNS).await? {
+        for run in live_view::unfinished(tx, MAX_RUNS).await? {
             if !runs.iter().any(|other| other.id == run.id) {
                 runs.push(run);
             }
@@ -105,13 +105,13 @@ impl Looker {
         let counted: Vec<&RunStanding> = runs.iter().collect();
         let broken: i64 = import_error::count_by_bundle(tx).await?.iter().map(|(_, count)| count).sum();
         Ok(Rows {
-            at_work: live_view::at_work(tx, MOST_TASKS).await?,
+            at_work: live_view::at_work(tx, MAX_TASKS).await?,
             counts: live_view::count_by_state(tx, &counted).await?,
             failures,
-            upcoming: live_view::upcoming(tx, MOST_UPCOMING).await?,
+            upcoming: live_view::upcoming(tx, MAX_UPCOMING).await?,
             dags: live_view::count_dags(tx).await?,
             paused: live_view::paused(tx).await?,
-            broken: if (1..=MOST_BROKEN).contains(&broken) { broken_files(tx).await? } else { Vec::new() },
+            broken: if (1..=MAX_BROKEN).contains(&broken) { broken_files(tx).await? } else { Vec::new() },
             runs,
             newest,
         })
@@ -123,7 +123,7 @@ impl Looker {
         let mut failed = task_instance::lookup::states(tx, &filter).await?;
         failed.retain(|one| one.state.as_deref() == Some(TaskState::Failed.as_str()));
         failed.sort_by(|one, other| (&one.task_id, one.map_index).cmp(&(&other.task_id, other.map_index)));
-        failed.truncate(MOST_FAILED);
+        failed.truncate(MAX_FAILED);
         let log = match failed.first() {
             Some(first) => {
                 let key = TaskInstanceKey {

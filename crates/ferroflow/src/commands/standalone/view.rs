@@ -10,8 +10,8 @@ use super::snapshot::{Phase, SeenRun, SeenTask, Snapshot};
 use crate::output::Text;
 
 /// How many runs have a line, and how many tasks are named in it.
-const MOST_RUNS: usize = 6;
-const MOST_TASKS: usize = 4;
+const MAX_RUNS: usize = 6;
+const MAX_TASKS: usize = 4;
 
 /// The lines that change.
 pub(super) fn block(seen: &Snapshot, phase: Phase) -> Vec<Text> {
@@ -19,11 +19,11 @@ pub(super) fn block(seen: &Snapshot, phase: Phase) -> Vec<Text> {
     let (running, queued): (Vec<_>, Vec<_>) =
         unfinished.into_iter().partition(|run| run.state == RunState::Running);
     let mut lines = vec![Text::new()];
-    for (number, run) in running.iter().take(MOST_RUNS).enumerate() {
+    for (number, run) in running.iter().take(MAX_RUNS).enumerate() {
         let label = if number == 0 { "running   " } else { "          " };
         lines.push(run_line(Text::new().faint(label), run, seen.now));
     }
-    let not_shown = running.len().saturating_sub(MOST_RUNS);
+    let not_shown = running.len().saturating_sub(MAX_RUNS);
     match (running.is_empty(), not_shown + queued.len()) {
         (true, 0) => lines.push(Text::new().faint("running   ").plain("nothing")),
         (_, 0) => {}
@@ -79,8 +79,8 @@ fn run_line(text: Text, run: &SeenRun, now: Timestamp) -> Text {
     let total = run.count(|_| true);
     let done = run.count(|state| state.is_some_and(TaskState::is_finished));
     let text = text.busy(&run.dag_id).plain(&format!("  {done} of {}", tasks(total)));
-    let mut named: Vec<String> = run.at_work.iter().take(MOST_TASKS).map(|task| at_work(task, now)).collect();
-    let more = run.at_work.len().saturating_sub(MOST_TASKS);
+    let mut named: Vec<String> = run.at_work.iter().take(MAX_TASKS).map(|task| at_work(task, now)).collect();
+    let more = run.at_work.len().saturating_sub(MAX_TASKS);
     if more > 0 {
         named.push(format!("{more} more"));
     }
@@ -186,7 +186,7 @@ mod tests {
         seen.runs = (0..9).map(|id| running("many", id)).collect();
         let lines = block(&seen, Phase::Working).len();
         assert!(shown(&seen, Phase::Working).contains("          and 3 runs more"), "{lines}");
-        assert_eq!(lines, 1 + MOST_RUNS + 3);
+        assert_eq!(lines, 1 + MAX_RUNS + 3);
         seen.runs.iter_mut().for_each(|run| run.state = RunState::Queued);
         assert!(shown(&seen, Phase::Working).contains("waiting   9 runs"));
     }

@@ -11,7 +11,7 @@ use ferroflow_execution::clear_instances;
 use ferroflow_model::dag::Along;
 use ferroflow_model::state::TaskState;
 
-use crate::commands::audit::{Deed, note_deed};
+use crate::commands::audit::{AuditAction, note_deed};
 use crate::commands::confirm::confirmed;
 use crate::commands::dags::bundles::BundleArgs;
 use crate::commands::dags::stored;
@@ -77,8 +77,12 @@ pub(super) fn run(args: &ClearArgs, session: &Session, out: &mut dyn Write) -> R
     args.bundles.check(&session.settings)?;
     block_on(async {
         let db = stored::connect(session).await?;
-        note_deed(session, &db, &Deed { event: "task_clear", dag_id: Some(&args.dag_id), ..Deed::default() })
-            .await;
+        note_deed(
+            session,
+            &db,
+            &AuditAction { event: "task_clear", dag_id: Some(&args.dag_id), ..AuditAction::default() },
+        )
+        .await;
         let mut all = Vec::new();
         for dag_id in dags(args, &db).await? {
             all.extend(selected(args, session, &db, &dag_id).await?);

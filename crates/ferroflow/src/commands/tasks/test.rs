@@ -7,18 +7,18 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use ferroflow_db::{ScopedFutureExt as _, dag_run};
-use ferroflow_executor::{Executor as _, Happening, LocalExecutor};
+use ferroflow_executor::{EventKind, Executor as _, LocalExecutor};
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::readiness::InstanceRef;
 use ferroflow_model::state::{TaskState, TriggeredBy};
 use ferroflow_scheduler::manual_run::{ManualRun, make};
 use ferroflow_scheduler::run::{ActiveRun, Definition};
-use ferroflow_scheduler::single::queue_alone;
+use ferroflow_scheduler::single::queue_one;
 use ferroflow_scheduler::{DagFile, workload};
 use ferroflow_telemetry::clock;
 use serde_json::Value;
 
-use crate::commands::BadNews;
+use crate::commands::ReportedFailure;
 use crate::commands::dags::bundles::BundleArgs;
 use crate::commands::dags::test::object;
 use crate::commands::foreground::{Stage, Wanted, logical_date, on_stage, store, tell_waiting};
@@ -60,7 +60,7 @@ pub(super) fn run(args: &TestArgs, session: &Session, _: &mut dyn Write) -> Resu
     note(&format!("task {}: {word}", args.task_id))?;
     match state {
         Some(TaskState::Success | TaskState::Skipped) => Ok(()),
-        _ => Err(BadNews.into()),
+        _ => Err(ReportedFailure.into()),
     }
 }
 
@@ -93,13 +93,13 @@ async fn to_its_end(
 ) -> Result<Option<TaskState>> {
     let (task_id, map_index) = (args.task_id.as_str(), args.map_index);
     loop {
-        let queued = queue_alone(&stage.db, &stage.driver, run, task_id, map_index, clock::now()).await?;
+        let queued = queue_one(&stage.db, &stage.run_settings, run, task_id, map_index, clock::now()).await?;
         let row = queued.ok_or_else(|| anyhow!("task {task_id:?} could not be queued"))?;
         let file = DagFile::from(&*run.definition);
         executor.submit(workload(&run.row, file, &row, &stage.paths)?);
         let reference = run.find(task_id, map_index).ok_or_else(|| anyhow!("task {task_id:?} is gone"))?;
         wait_for_end(stage, executor).await?;
-        run.refresh(&stage.db, &stage.driver, &[reference], clock::now()).await?;
+        run.refresh(&stage.db, &stage.run_settings, &[reference], clock::now()).await?;
         let reached = state(run, reference);
         match reached {
             Some(TaskState::Deferred | TaskState::AwaitingInput) => {
@@ -118,9 +118,9 @@ async fn wait_for_end(stage: &Stage, executor: &mut LocalExecutor) -> Result<()>
     loop {
         tokio::select! {
             event = executor.next_event() => match event.what {
-                Happening::StateSet(_) | Happening::Waits | Happening::SlotFree => {}
-                Happening::Ended => return Ok(()),
-                Happening::NotStarted(reason) => bail!("the task could not be started: {reason}"),
+                EventKind::StateSet(_) | EventKind::Waits | EventKind::SlotFree => {}
+                EventKind::Ended => return Ok(()),
+                EventKind::NotStarted(reason) => bail!("the task could not be started: {reason}"),
             },
             () = stage.stop.cancelled() => {
                 executor.shut_down().await;
@@ -137,7 +137,7 @@ async fn wait_elsewhere(stage: &Stage, run: &mut ActiveRun, reference: InstanceR
             () = tokio::time::sleep(LOOK_AGAIN) => {}
             () = stage.stop.cancelled() => bail!("interrupted"),
         }
-        run.refresh(&stage.db, &stage.driver, &[reference], clock::now()).await?;
+        run.refresh(&stage.db, &stage.run_settings, &[reference], clock::now()).await?;
         match state(run, reference) {
             Some(TaskState::Deferred | TaskState::AwaitingInput) => {}
             Some(TaskState::Scheduled) => return Ok(true),
@@ -204,11 +204,11 @@ async fn find_or_make(
         run_after: interval.map_or(now, |interval| interval.end),
         conf,
         triggered_by: TriggeredBy::Cli,
-        triggering_user_name: Some(stage.driver.unixname.clone()),
-        unixname: stage.driver.unixname.clone(),
+        triggering_user_name: Some(stage.run_settings.unixname.clone()),
+        unixname: stage.run_settings.unixname.clone(),
         partition_key: None,
     };
-    make(&stage.db, &stage.driver, definition, wanted).await?;
+    make(&stage.db, &stage.run_settings, definition, wanted).await?;
     Ok((run_id, true))
 }
 

@@ -13,7 +13,7 @@ use ferroflow_db::{Db, ScopedFutureExt as _};
 use ferroflow_execution::message::PutVariable;
 use serde_json::Value;
 
-use super::audit::{Deed, note_deed};
+use super::audit::{AuditAction, note_deed};
 use super::dags::stored;
 use super::secrets::{Keeper, ListingArgs};
 use crate::output::{Cell, Records, indented_json, python_repr};
@@ -128,7 +128,8 @@ pub(crate) fn run(command: &VariablesCommand, environment: &Environment, out: &m
     let session = Session::start_quietly(environment)?;
     block_on(async {
         let db = stored::connect(&session).await?;
-        let note = async |event| note_deed(&session, &db, &Deed { event, ..Deed::default() }).await;
+        let note =
+            async |event| note_deed(&session, &db, &AuditAction { event, ..AuditAction::default() }).await;
         match command {
             VariablesCommand::List(args) => list(args, &session, &db, out).await,
             VariablesCommand::Get(args) => get(args, &session, &db, out).await,

@@ -13,7 +13,7 @@ use super::outline::{Line, outline};
 use crate::output::Text;
 
 /// A mapped task with more instances than this has one bar for all.
-const MOST_INSTANCES: usize = 12;
+const MAX_INSTANCES: usize = 12;
 /// The least room for bars.
 const LEAST_BAR: usize = 20;
 
@@ -186,7 +186,7 @@ fn bars_of<'a>(line: Line, of_task: &HashMap<&str, Vec<&'a Try>>, path: &BTreeSe
     }
     let is_on_longest_path = path.contains(task_id.as_str());
     let bar = |suffix: String, tries| Bar { line: line.clone(), suffix, tries, is_on_longest_path };
-    if instances.len() > MOST_INSTANCES {
+    if instances.len() > MAX_INSTANCES {
         let count = instances.len();
         let mut all: Vec<&Try> = instances.into_values().flatten().collect();
         all.sort_by_key(|one| (one.start.is_none(), one.end.is_none(), one.end));

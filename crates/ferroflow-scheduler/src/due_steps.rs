@@ -11,11 +11,11 @@ use crate::start_runs::Waiting;
 /// costs more then, and most of what happens to them is told. With ten thousand it waits for three seconds.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_FOR_EACH: Duration = Duration::from_micros(200);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// What is asked for besides what follows from events.
 #[derive(Clone, Debug)]
-pub(crate) struct Wants {
+pub(crate) struct DueSteps {
     /// Whether runs may be due.
     pub(crate) create: bool,
     /// Of which DAGs runs may start.
@@ -28,7 +28,7 @@ pub(crate) struct Wants {
     pub(crate) look_at: Timestamp,
 }
 
-impl Wants {
+impl DueSteps {
     /// Everything, at once.
     pub(crate) fn at_first() -> Self {
         let (start, start_soon) = (Waiting::All, BTreeSet::new());
@@ -49,5 +49,5 @@ impl Wants {
 /// How long the next look waits at least.
 pub(crate) fn pause_for(runs: usize, waiting: usize) -> Duration {
     let each = u32::try_from(runs.saturating_add(waiting)).unwrap_or(u32::MAX);
-    SHORTEST_PAUSE.saturating_add(PAUSE_FOR_EACH.saturating_mul(each)).min(LONGEST_PAUSE)
+    SHORTEST_PAUSE.saturating_add(PAUSE_FOR_EACH.saturating_mul(each)).min(MAX_PAUSE)
 }

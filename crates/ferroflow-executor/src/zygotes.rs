@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ferroflow_config::Settings;
 use ferroflow_python::{
-    Child, ChildLimits, Entry, Error, ForkServer, Sink, Stream, Template, TemplateFile, TemplateLimits,
+    Child, ChildLimits, Entry, Error, ForkServer, Sink, Stream, Zygote, ZygoteFile, ZygoteLimits,
 };
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::Workload;
-use crate::spares::Spare;
+use crate::prewarmed::Prewarmed;
 
 /// How long an import may take where the configuration sets no limit.
 const WITHOUT_LIMIT: Duration = Duration::from_hours(1);
@@ -29,12 +29,12 @@ const ATTEMPTS: usize = 3;
 const SECOND_LOOK: Duration = Duration::from_mins(1);
 
 /// Where the processes of tasks are forked from.
-pub(crate) struct Templates {
+pub(crate) struct Zygotes {
     most: usize,
-    limits: TemplateLimits,
+    limits: ZygoteLimits,
     kept: Mutex<Kept>,
     /// Of the fork server.
-    spare: Spare,
+    spare: Prewarmed,
     closed: CancellationToken,
 }
 
@@ -42,13 +42,13 @@ pub(crate) struct Templates {
 #[derive(Clone)]
 pub(crate) struct Origin {
     source: Source,
-    spare: Spare,
+    spare: Prewarmed,
 }
 
 #[derive(Clone)]
 enum Source {
     ForkServer(ForkServer),
-    Template(Template),
+    Zygote(Zygote),
 }
 
 impl Origin {
@@ -70,48 +70,48 @@ impl Source {
     async fn fork(&self, sink: &Arc<dyn Sink>) -> Result<Child, Error> {
         match self {
             Self::ForkServer(python) => python.fork(Entry::Task, ChildLimits::default(), sink).await,
-            Self::Template(template) => template.fork_task(sink).await,
+            Self::Zygote(zygote) => zygote.fork_task(sink).await,
         }
     }
 }
 
 #[derive(Default)]
 struct Kept {
-    files: HashMap<TemplateFile, Entrance>,
+    files: HashMap<ZygoteFile, Entrance>,
     uses: u64,
 }
 
 /// A file, and when it was last used.
 struct Entrance {
     /// Nothing, if the file is not fit to be kept.
-    template: Arc<OnceCell<Option<(Template, Spare)>>>,
+    zygote: Arc<OnceCell<Option<(Zygote, Prewarmed)>>>,
     age: Stopwatch,
     last_use: u64,
 }
 
 impl Entrance {
     fn is_good(&self) -> bool {
-        match self.template.get() {
+        match self.zygote.get() {
             // It is being made.
             None => true,
-            Some(Some((template, _))) => template.is_current(),
+            Some(Some((zygote, _))) => zygote.is_current(),
             Some(None) => self.age.elapsed() < SECOND_LOOK,
         }
     }
 }
 
-impl Templates {
+impl Zygotes {
     /// As the configuration says.
     pub(crate) fn of(settings: &Settings) -> Self {
         let closed = CancellationToken::new();
         Self {
             most: usize::try_from(settings.ferroflow.task_templates).unwrap_or(usize::MAX),
-            limits: TemplateLimits {
+            limits: ZygoteLimits {
                 import: settings.core.dagbag_import_timeout.unwrap_or(WITHOUT_LIMIT),
                 tasks_per_process: settings.ferroflow.tasks_per_process,
             },
             kept: Mutex::default(),
-            spare: Spare::new(closed.clone()),
+            spare: Prewarmed::new(closed.clone()),
             closed,
         }
     }
@@ -151,9 +151,9 @@ impl Templates {
         sink: &Arc<dyn Sink>,
     ) -> Result<(Child, Origin), Error> {
         if self.most > 0
-            && let Some((template, spare)) = self.template(python, workload).await
+            && let Some((zygote, spare)) = self.zygote(python, workload).await
         {
-            let origin = Origin { source: Source::Template(template), spare };
+            let origin = Origin { source: Source::Zygote(zygote), spare };
             match origin.fork(sink).await {
                 Ok(child) => return Ok((child, origin)),
                 Err(error) => tracing::warn!("a task is not forked from its template: {}", chain(&error)),
@@ -163,8 +163,8 @@ impl Templates {
         Ok((origin.fork(sink).await?, origin))
     }
 
-    async fn template(&self, python: &ForkServer, workload: &Workload) -> Option<(Template, Spare)> {
-        let file = TemplateFile {
+    async fn zygote(&self, python: &ForkServer, workload: &Workload) -> Option<(Zygote, Prewarmed)> {
+        let file = ZygoteFile {
             bundle: workload.bundle_info.name.clone(),
             version: workload.bundle_info.version.clone(),
             path: workload.dag_rel_path.clone(),
@@ -173,10 +173,10 @@ impl Templates {
         cell.get_or_init(|| self.make(python, &file)).await.clone()
     }
 
-    async fn make(&self, python: &ForkServer, file: &TemplateFile) -> Option<(Template, Spare)> {
+    async fn make(&self, python: &ForkServer, file: &ZygoteFile) -> Option<(Zygote, Prewarmed)> {
         let sink: Arc<dyn Sink> = Arc::new(ImportLog(file.path.clone()));
-        match python.template(file, self.limits, &sink).await {
-            Ok(template) => Some((template, Spare::new(self.closed.clone()))),
+        match python.zygote(file, self.limits, &sink).await {
+            Ok(zygote) => Some((zygote, Prewarmed::new(self.closed.clone()))),
             Err(error) => {
                 tracing::info!(file = file.path, "tasks import their file themselves: {}", chain(&error));
                 None
@@ -185,7 +185,7 @@ impl Templates {
     }
 
     /// The place of a file, which may be new. What was used least recently makes room.
-    fn entrance(&self, file: &TemplateFile) -> Arc<OnceCell<Option<(Template, Spare)>>> {
+    fn entrance(&self, file: &ZygoteFile) -> Arc<OnceCell<Option<(Zygote, Prewarmed)>>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.uses += 1;
         let now = kept.uses;
@@ -193,7 +193,7 @@ impl Templates {
             && entrance.is_good()
         {
             entrance.last_use = now;
-            return Arc::clone(&entrance.template);
+            return Arc::clone(&entrance.zygote);
         }
         kept.files.remove(file);
         while kept.files.len() >= self.most {
@@ -201,10 +201,10 @@ impl Templates {
             let Some(oldest) = oldest.map(|(file, _)| file.clone()) else { break };
             kept.files.remove(&oldest);
         }
-        let template = Arc::new(OnceCell::new());
-        let entrance = Entrance { template: Arc::clone(&template), age: Stopwatch::start(), last_use: now };
+        let zygote = Arc::new(OnceCell::new());
+        let entrance = Entrance { zygote: Arc::clone(&zygote), age: Stopwatch::start(), last_use: now };
         kept.files.insert(file.clone(), entrance);
-        template
+        zygote
     }
 }
 

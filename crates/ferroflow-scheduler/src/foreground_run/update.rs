@@ -7,7 +7,7 @@ use crate::run::SeenInstance;
 
 /// What happens in a run.
 #[derive(Debug)]
-pub enum News<'a> {
+pub enum RunUpdate<'a> {
     /// A task instance was handed to the executor.
     Started(&'a SeenInstance),
     /// One has ended, or stopped for now.
@@ -38,5 +38,5 @@ pub enum End {
 /// Who is told what happens.
 pub trait Watcher: Send {
     /// Something has happened.
-    fn hear(&mut self, news: &News<'_>);
+    fn on_update(&mut self, update: &RunUpdate<'_>);
 }

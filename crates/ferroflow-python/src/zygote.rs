@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use crate::child::{Child, ChildLimits, Entry};
 use crate::connection::Connection;
-use crate::control::{ControlSocket, Report, TemplateOrder};
+use crate::control::{ControlSocket, Report, ZygoteOrder};
 use crate::output::Sink;
 use crate::{Error, Result};
 
 /// A DAG file, in a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TemplateFile {
+pub struct ZygoteFile {
     /// The bundle.
     pub bundle: String,
     /// Its version, if runs are tied to one.
@@ -28,7 +28,7 @@ pub struct TemplateFile {
 
 /// What a template may take, and its tasks.
 #[derive(Clone, Copy, Debug)]
-pub struct TemplateLimits {
+pub struct ZygoteLimits {
     /// How long the import may take.
     pub import: Duration,
     /// How many tasks a process runs, one after the other. What one leaves in it, the next may find.
@@ -37,26 +37,26 @@ pub struct TemplateLimits {
 
 /// A process with a DAG file imported. When it and the tasks that were forked from it are dropped, it ends.
 #[derive(Clone, Debug)]
-pub struct Template {
+pub struct Zygote {
     connection: Arc<Connection>,
     files: Arc<Vec<(PathBuf, i64, u64)>>,
 }
 
-impl Template {
+impl Zygote {
     /// Has a child of the fork server import a file. One that is not fit for this is an error that says why.
     pub(crate) async fn start(
         fork_server: Arc<Connection>,
-        file: &TemplateFile,
-        limits: TemplateLimits,
+        file: &ZygoteFile,
+        limits: ZygoteLimits,
         sink: &Arc<dyn Sink>,
     ) -> Result<Self> {
         let (socket, end) = ControlSocket::pair()?;
         // The child's end is for Python, which waits where ours must not.
         rustix::io::ioctl_fionbio(&end, false)?;
         let (connection, unlimited) = (Arc::clone(&fork_server), ChildLimits::default());
-        let child = Child::fork_with(connection, Entry::Template, unlimited, end.as_fd(), sink).await?;
+        let child = Child::fork_with(connection, Entry::Zygote, unlimited, end.as_fd(), sink).await?;
         drop(end);
-        let order = TemplateOrder {
+        let order = ZygoteOrder {
             bundle: &file.bundle,
             version: file.version.as_deref(),
             file: &file.path,
@@ -72,7 +72,7 @@ impl Template {
                 )));
             }
         };
-        let connection = Arc::new(fork_server.of_template(socket, child)?);
+        let connection = Arc::new(fork_server.of_zygote(socket, child)?);
         Ok(Self { connection, files: Arc::new(files) })
     }
 
@@ -98,8 +98,8 @@ async fn imported(socket: &ControlSocket) -> Result<Vec<(PathBuf, i64, u64)>> {
     let mut files = Vec::new();
     loop {
         match socket.receive().await? {
-            Some((Report::TemplateFiles(some), _)) => files.extend(some.files),
-            Some((Report::TemplateReady { ready }, _)) => {
+            Some((Report::ZygoteFiles(some), _)) => files.extend(some.files),
+            Some((Report::ZygoteReady { ready }, _)) => {
                 files.extend(ready.files);
                 return Ok(files);
             }

@@ -34,17 +34,17 @@ pub fn has_say(dag: &Dag, task_id: &str, has_hook: bool) -> bool {
 }
 
 /// Gives instances that are to be made the shape that user code wants for them.
-pub async fn shape(
+pub async fn apply_mutation_hook(
     rules: Option<&InstanceRules>,
     about: &About<'_>,
     instances: &mut [TaskInstance],
 ) -> Result<(), InstanceRuleError> {
-    shape_all(rules, about, instances, &[]).await.map(drop)
+    apply_mutation_hook_to_all(rules, about, instances, &[]).await.map(drop)
 }
 
 /// The same, and says which of those that are there change. They are given by their ids and the map index that they will
 /// have, and have a say only where there is a hook.
-pub async fn shape_all(
+pub async fn apply_mutation_hook_to_all(
     rules: Option<&InstanceRules>,
     about: &About<'_>,
     instances: &mut [TaskInstance],
@@ -61,7 +61,7 @@ pub async fn shape_all(
         return Ok(Vec::new());
     }
     let Some(rules) = rules else { return Err(no_python(about.dag, &asked)) };
-    let shaped = rules.shape(&question(about, &asked, there)).await?;
+    let shaped = rules.apply_mutation_hook(&question(about, &asked, there)).await?;
     for (instance, columns) in asked.iter_mut().zip(shaped.added) {
         put_on(instance, columns, about)?;
     }

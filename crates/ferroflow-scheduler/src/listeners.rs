@@ -5,7 +5,7 @@ use ferroflow_executor::Executor;
 use ferroflow_model::readiness::RunVerdict;
 use ferroflow_python::listeners::{Happened, RunName, SchedulerListeners};
 
-use crate::attended::RunKey;
+use crate::active_runs::RunKey;
 use crate::chores;
 use crate::examine_runs::ExaminedRuns;
 use crate::scheduler::Scheduler;
@@ -24,20 +24,20 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         self.listeners.take()
     }
 
-    pub(crate) fn tell_started(&self, report: &StartedRuns) {
+    pub(crate) fn notify_started(&self, report: &StartedRuns) {
         for run in &report.started {
             let (dag_id, run_id) = (run.dag_id.clone(), run.run_id.clone());
             self.tell(Happened::RunRunning(RunName { dag_id, run_id }));
         }
     }
 
-    pub(crate) fn tell_ended(&self, report: &ExaminedRuns) {
+    pub(crate) fn notify_ended(&self, report: &ExaminedRuns) {
         for (run, verdict) in &report.ended {
-            self.tell_if(ended(name(run), *verdict));
+            self.notify_if(ended(name(run), *verdict));
         }
     }
 
-    pub(crate) fn tell_task_failed(&self, key: &TaskInstanceKey, error: &str) {
+    pub(crate) fn notify_task_failed(&self, key: &TaskInstanceKey, error: &str) {
         self.tell(Happened::TaskFailed {
             run: name(&RunKey::from(key)),
             task_id: key.task_id.clone(),
@@ -46,7 +46,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         });
     }
 
-    fn tell_if(&self, happened: Option<Happened>) {
+    fn notify_if(&self, happened: Option<Happened>) {
         if let Some(happened) = happened {
             self.tell(happened);
         }

@@ -10,10 +10,10 @@ use ferroflow_telemetry::chain;
 use uuid::Uuid;
 
 use super::writes::Write;
-use super::{ActiveRun, Driver};
+use super::{ActiveRun, RunSettings};
 use crate::Error;
-use crate::attended::RunKey;
-use crate::create_run::{About, has_say, shape_all};
+use crate::active_runs::RunKey;
+use crate::create_run::{About, apply_mutation_hook_to_all, has_say};
 use crate::questions::{InstancesQuestion, ShapedInstances};
 
 /// Who is asked about instances.
@@ -22,7 +22,11 @@ const WHO: &str = "what has a say about its task instances (weight rules, task_i
 impl ActiveRun {
     /// Asks about what is to be written. True if an instance will have another state than was decided: the run is to be
     /// read anew then.
-    pub(super) async fn shape(&self, driver: &Driver, writes: &mut Vec<Write>) -> Result<bool, Error> {
+    pub(super) async fn apply_mutation_hook(
+        &self,
+        run_settings: &RunSettings,
+        writes: &mut Vec<Write>,
+    ) -> Result<bool, Error> {
         let mut first = Vec::new();
         let mut made: Vec<TaskInstance> = Vec::new();
         for write in &*writes {
@@ -35,7 +39,7 @@ impl ActiveRun {
         if made.is_empty() && first.is_empty() {
             return Ok(false);
         }
-        let (made, changed) = Box::pin(self.ask(driver, Occasion::Expanded, made, first)).await?;
+        let (made, changed) = Box::pin(self.ask(run_settings, Occasion::Expanded, made, first)).await?;
         let mut made = made.into_iter();
         let mut has_other_state = false;
         for write in &mut *writes {
@@ -54,13 +58,13 @@ impl ActiveRun {
     /// the map index that they will have. Where there is a loop to go on with, that there is no answer yet is an error.
     pub(crate) async fn ask(
         &self,
-        driver: &Driver,
+        run_settings: &RunSettings,
         occasion: Occasion,
         mut made: Vec<TaskInstance>,
         there: Vec<(Uuid, i32)>,
     ) -> Result<ShapedInstances, Error> {
         let dag = self.definition.dag();
-        let has_no_hook = driver.rules.as_ref().is_none_or(|rules| rules.known_hook() == Some(false));
+        let has_no_hook = run_settings.rules.as_ref().is_none_or(|rules| rules.known_hook() == Some(false));
         if has_no_hook && !made.iter().any(|instance| has_say(dag, &instance.key.task_id, false)) {
             return Ok((made, Vec::new()));
         }
@@ -70,15 +74,15 @@ impl ActiveRun {
         let question = self.question(occasion, &made, &there);
         let run = RunKey { dag_id: self.row.dag_id.clone(), run_id: self.row.run_id.clone() };
         let asked = || {
-            let (rules, dag, run_id) = (driver.rules.clone(), Arc::clone(dag), run.run_id.clone());
+            let (rules, dag, run_id) = (run_settings.rules.clone(), Arc::clone(dag), run.run_id.clone());
             let mut made = made.clone();
             async move {
                 let about = About { dag: &dag, version, run_id: &run_id, new_run: None, occasion };
-                let changed = shape_all(rules.as_deref(), &about, &mut made, &there).await;
+                let changed = apply_mutation_hook_to_all(rules.as_deref(), &about, &mut made, &there).await;
                 Ok((made, changed.map_err(|error| chain(&error))?))
             }
         };
-        let (shaped, changed) = driver.questions.instances(&run, question, WHO, asked).await?;
+        let (shaped, changed) = run_settings.questions.instances(&run, question, WHO, asked).await?;
         let name = |instance: &TaskInstance| (instance.key.task_id.clone(), instance.key.map_index);
         let mut shaped: HashMap<_, _> = shaped.into_iter().map(|shaped| (name(&shaped), shaped)).collect();
         for instance in &mut made {

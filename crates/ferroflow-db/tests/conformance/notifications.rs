@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ferroflow_db::notifications::{self, News, triggers};
+use ferroflow_db::notifications::{self, Notification, triggers};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _, testing};
 use ferroflow_testkit::{Server, TestDb};
 use tokio::sync::broadcast::error::TryRecvError;
@@ -11,29 +11,31 @@ use crate::on_every_database;
 
 on_every_database!(news_are_heard_after_the_commit, news_of_what_was_undone_are_not_heard);
 
-async fn tell(db: &Db, news: &News) {
-    db.transact(|tx| async move { notifications::tell(tx, news.clone()).await }.scope_boxed()).await.unwrap();
+async fn tell(db: &Db, notifications: &Notification) {
+    db.transact(|tx| async move { notifications::notify(tx, notifications.clone()).await }.scope_boxed())
+        .await
+        .unwrap();
 }
 
 async fn news_are_heard_after_the_commit(server: Server) {
     let database = TestDb::migrated(server).await;
     let db = database.connect().await;
-    let mut heard = db.news();
-    tell(&db, &News::Assets).await;
-    assert_eq!(heard.try_recv(), Ok(News::Assets));
+    let mut heard = db.notifications();
+    tell(&db, &Notification::Assets).await;
+    assert_eq!(heard.try_recv(), Ok(Notification::Assets));
     assert_eq!(heard.try_recv(), Err(TryRecvError::Empty));
 }
 
 async fn news_of_what_was_undone_are_not_heard(server: Server) {
     let database = TestDb::migrated(server).await;
     let db = database.connect().await;
-    let mut heard = db.news();
-    let undone = db.rehearse(|tx| notifications::tell(tx, News::Queued).scope_boxed());
+    let mut heard = db.notifications();
+    let undone = db.rehearse(|tx| notifications::notify(tx, Notification::Queued).scope_boxed());
     undone.await.unwrap();
     let failed: Result<(), Error> = db
         .transact(|tx| {
             async move {
-                notifications::tell(tx, News::Queued).await?;
+                notifications::notify(tx, Notification::Queued).await?;
                 Err(Error::Aborted("a test".to_owned()))
             }
             .scope_boxed()
@@ -44,12 +46,12 @@ async fn news_of_what_was_undone_are_not_heard(server: Server) {
 }
 
 /// The next news of a kind that is not "anything".
-async fn next(heard: &mut notifications::Receiver) -> News {
+async fn next(heard: &mut notifications::Receiver) -> Notification {
     let limit = Duration::from_mins(1);
     loop {
         match tokio::time::timeout(limit, heard.recv()).await.expect("somebody tells").unwrap() {
-            News::Missed => {}
-            news => return news,
+            Notification::Missed => {}
+            notifications => return notifications,
         }
     }
 }
@@ -58,25 +60,25 @@ async fn next(heard: &mut notifications::Receiver) -> News {
 async fn another_process_hears_what_is_told_and_what_triggers_tell() {
     let database = TestDb::migrated(Server::Postgres).await;
     let (db, other) = (database.connect().await, database.connect().await);
-    let mut heard = db.news();
+    let mut heard = db.notifications();
     let listening = tokio::spawn(notifications::listen(db.clone()));
     // From then on it listens.
-    assert_eq!(heard.recv().await, Ok(News::Missed));
-    let run = News::Run { dag_id: "a \"dag\"".to_owned(), run_id: "a run".to_owned() };
+    assert_eq!(heard.recv().await, Ok(Notification::Missed));
+    let run = Notification::Run { dag_id: "a \"dag\"".to_owned(), run_id: "a run".to_owned() };
     tell(&other, &run).await;
     assert_eq!(next(&mut heard).await, run);
     // What it tells itself, it hears once.
-    tell(&db, &News::Assets).await;
-    tell(&other, &News::Dags).await;
-    assert_eq!((next(&mut heard).await, next(&mut heard).await), (News::Assets, News::Dags));
+    tell(&db, &Notification::Assets).await;
+    tell(&other, &Notification::Dags).await;
+    assert_eq!((next(&mut heard).await, next(&mut heard).await), (Notification::Assets, Notification::Dags));
 
     triggers::install(&db).await.unwrap();
     // Ours tell by themselves.
     testing::change(&other, "UPDATE slot_pool SET slots = 7").await.unwrap();
-    tell(&other, &News::Dags).await;
-    assert_eq!(next(&mut heard).await, News::Dags);
+    tell(&other, &Notification::Dags).await;
+    assert_eq!(next(&mut heard).await, Notification::Dags);
     database.execute("UPDATE slot_pool SET slots = 8").await;
-    assert_eq!(next(&mut heard).await, News::Slots);
+    assert_eq!(next(&mut heard).await, Notification::Slots);
     // Once more replaces them.
     triggers::install(&db).await.unwrap();
     let count = |db: &Db| {

@@ -17,7 +17,7 @@ const KEPT: Duration = Duration::from_secs(2);
 
 /// The spare process of one place that tasks are forked from: none or one.
 #[derive(Clone)]
-pub(crate) struct Spare {
+pub(crate) struct Prewarmed {
     place: Arc<Mutex<Place>>,
     closed: CancellationToken,
 }
@@ -35,7 +35,7 @@ struct Claim {
     taker: oneshot::Sender<Child>,
 }
 
-impl Spare {
+impl Prewarmed {
     /// A place without one. When `closed` is cancelled, it ends, and there are no more.
     pub(crate) fn new(closed: CancellationToken) -> Self {
         Self { place: Arc::default(), closed }
@@ -178,7 +178,7 @@ mod tests {
     /// A place that forks from a fork server of its own, and tells which process was forked last.
     struct Stage {
         python: ForkServer,
-        spare: Spare,
+        spare: Prewarmed,
         forked: watch::Sender<Option<Pid>>,
         _home: TempDir,
     }
@@ -190,7 +190,7 @@ mod tests {
             options.boot_timeout = Duration::from_mins(5);
             options.environment = vec![("AIRFLOW_HOME".into(), home.path().into())];
             let python = ForkServer::start(options).await.unwrap();
-            let spare = Spare::new(CancellationToken::new());
+            let spare = Prewarmed::new(CancellationToken::new());
             Self { python, spare, forked: watch::Sender::new(None), _home: home }
         }
 

@@ -16,11 +16,11 @@ use crate::kept_events::WaitsFor;
 use crate::scheduler::Scheduler;
 
 /// Of how many runs and tasks each is told by name.
-const MOST_NAMED: usize = 1000;
+const MAX_NAMED: usize = 1000;
 
 /// Where the loop of a scheduler stands.
 #[derive(Debug)]
-pub struct Standing {
+pub struct LoopStatus {
     /// The step, and since when; none while it waits.
     step: Mutex<Option<(Step, Timestamp)>>,
     /// Until when it got on before a cycle failed, if none has come to its end since.
@@ -49,7 +49,7 @@ impl Progress {
     }
 }
 
-impl Standing {
+impl LoopStatus {
     /// Of a scheduler that starts.
     pub(crate) fn new(progress: Progress) -> Self {
         let (step, failing_since) = (Mutex::default(), Mutex::default());
@@ -103,37 +103,37 @@ impl Standing {
 
 impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Tells what runs, what waits, and what is waited for.
-    pub(crate) fn tell_state(&self, now: Timestamp) {
+    pub(crate) fn log_state(&self, now: Timestamp) {
         tracing::info!(
             job_id = self.cx.job_id,
-            runs = self.attended.len(),
+            runs = self.active_runs.len(),
             tasks_waiting_to_be_queued = self.queue.len(),
-            events_not_looked_at = self.heard.len(),
+            events_not_looked_at = self.executor_events.len(),
             events_kept_for_bad_rows = self.kept.waiting_for(WaitsFor::Mending),
             events_kept_for_database = self.kept.waiting_for(WaitsFor::Database),
             peers = self.surroundings.peers.len(),
-            questions_to_user_code = self.cx.driver.questions.unanswered(),
+            questions_to_user_code = self.cx.run_settings.questions.unanswered(),
             is_section_busy = self.section_busy > 0,
             "state: the scheduler"
         );
-        self.tell_executors();
-        self.tell_runs(now);
+        self.log_executors();
+        self.log_runs(now);
         tracing::info!(
-            next_look = %self.wants.look_at,
-            next_run_due = ?self.wants.create_at.map(|at| at.to_string()),
-            next_run_to_examine = ?self.attended.next_due().map(|at| at.to_string()),
+            next_look = %self.due_steps.look_at,
+            next_run_due = ?self.due_steps.create_at.map(|at| at.to_string()),
+            next_run_to_examine = ?self.active_runs.next_due().map(|at| at.to_string()),
             next_chore = ?self.chores.next().map(|at| at.to_string()),
             "state: what is waited for besides events"
         );
     }
 
-    fn tell_executors(&self) {
+    fn log_executors(&self) {
         for slots in self.executors.slots() {
             let executor = slots.executor;
             let (slots, running) = (executor.slots, executor.occupied);
             tracing::info!(executor = %executor.module_path, slots, running, "state: an executor");
         }
-        for (key, try_number, has_told) in self.executors.have().take(MOST_NAMED) {
+        for (key, try_number, has_told) in self.executors.have().take(MAX_NAMED) {
             let (dag_id, run_id, task_id) = (&key.dag_id, &key.run_id, &key.task_id);
             let map_index = key.map_index;
             tracing::info!(
@@ -148,8 +148,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         }
     }
 
-    fn tell_runs(&self, now: Timestamp) {
-        for (key, run) in self.attended.read().take(MOST_NAMED) {
+    fn log_runs(&self, now: Timestamp) {
+        for (key, run) in self.active_runs.read().take(MAX_NAMED) {
             let (mut unfinished, mut all) = (0_usize, 0_usize);
             for instance in run.instances() {
                 all += 1;
@@ -173,32 +173,32 @@ mod tests {
         let start = Timestamp::constant(1_800_000_000, 0);
         let later = |seconds| start + SignedDuration::from_secs(seconds);
         let progress = Progress::default();
-        let standing = Standing::new(progress.clone());
-        assert_eq!(standing.gets_on_until(later(9)), later(9), "it has yet to begin");
-        standing.begins(Step::Harvest, later(10));
-        standing.begins(Step::ExamineRuns, later(30));
-        assert_eq!(standing.gets_on_until(later(90)), later(30), "it hangs in a step");
+        let loop_status = LoopStatus::new(progress.clone());
+        assert_eq!(loop_status.gets_on_until(later(9)), later(9), "it has yet to begin");
+        loop_status.begins(Step::ExecutorEvents, later(10));
+        loop_status.begins(Step::ExamineRuns, later(30));
+        assert_eq!(loop_status.gets_on_until(later(90)), later(30), "it hangs in a step");
         progress.mark(later(95));
-        assert_eq!(standing.gets_on_until(later(100)), later(95), "a step of many parts takes long");
-        assert_eq!(standing.gets_on_until(later(55)), later(55), "the clock was set back");
-        standing.waits();
-        assert_eq!(standing.gets_on_until(later(500)), later(500));
+        assert_eq!(loop_status.gets_on_until(later(100)), later(95), "a step of many parts takes long");
+        assert_eq!(loop_status.gets_on_until(later(55)), later(55), "the clock was set back");
+        loop_status.waits();
+        assert_eq!(loop_status.gets_on_until(later(500)), later(500));
     }
 
     #[test]
     fn it_does_not_get_on_while_one_cycle_fails_after_the_other() {
         let start = Timestamp::constant(1_800_000_000, 0);
         let later = |seconds| start + SignedDuration::from_secs(seconds);
-        let standing = Standing::new(Progress::default());
+        let loop_status = LoopStatus::new(Progress::default());
         for failed in [60, 65, 70] {
-            standing.begins(Step::Harvest, later(failed));
-            standing.begins(Step::LookAround, later(failed + 1));
-            standing.fails();
+            loop_status.begins(Step::ExecutorEvents, later(failed));
+            loop_status.begins(Step::Rescan, later(failed + 1));
+            loop_status.fails();
         }
-        standing.begins(Step::Harvest, later(75));
-        assert_eq!(standing.gets_on_until(later(76)), later(61));
-        standing.waits();
-        standing.begins(Step::Harvest, later(80));
-        assert_eq!(standing.gets_on_until(later(90)), later(80), "one has come to its end");
+        loop_status.begins(Step::ExecutorEvents, later(75));
+        assert_eq!(loop_status.gets_on_until(later(76)), later(61));
+        loop_status.waits();
+        loop_status.begins(Step::ExecutorEvents, later(80));
+        assert_eq!(loop_status.gets_on_until(later(90)), later(80), "one has come to its end");
     }
 }

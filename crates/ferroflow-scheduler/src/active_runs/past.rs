@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use ferroflow_db::task_instance::dependencies::Stand;
 use ferroflow_model::state::RunType;
 
-use super::{Attended, Row, RunKey};
+use super::{ActiveRuns, Row, RunKey};
 use crate::fair_queue::Cause;
 use crate::run::ActiveRun;
 
-impl Attended {
+impl ActiveRuns {
     /// Something has become of a task of a run, or of all of them: the runs that this is the one before of look at it.
     ///
     /// Where runs that were made by hand count as such, that is the next one. Where they do not, those by hand that follow

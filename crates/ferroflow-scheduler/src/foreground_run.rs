@@ -1,14 +1,14 @@
 //! A run, driven from here to its end: without a scheduler, for somebody who watches.
 
 mod limits;
-mod news;
+mod update;
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use ferroflow_db::{Db, ScopedFutureExt as _, dag_run, task_instance};
 use ferroflow_execution::Service;
-use ferroflow_executor::{Event, Executor, Happening};
+use ferroflow_executor::{Event, EventKind, Executor};
 use ferroflow_model::readiness::{InstanceRef, RunVerdict, WhenReady};
 use ferroflow_model::state::{RunState, TaskState, is_unfinished};
 use ferroflow_telemetry::clock;
@@ -16,14 +16,14 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::executors::Heard;
-use crate::harvest::{harvest, put_down};
-use crate::run::{ActiveRun, Driver, ExecutorNames, SeenInstance, Stale};
+use crate::executor_events::{process_executor_event, record_failure};
+use crate::executors::TrackedEvent;
+use crate::run::{ActiveRun, ExecutorNames, RunSettings, SeenInstance, Stale};
 use crate::workload::{DagFile, workload};
 use crate::{Error, LogPaths};
 use limits::first_within_limits;
 
-pub use news::{End, News, Watcher};
+pub use update::{End, RunUpdate, Watcher};
 
 /// How often rows are read that somebody else changes: of tasks that wait for a trigger or for a person.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// How often in a row the database may refuse what happens next. Once it may be that somebody else has done the same.
-const MOST_REFUSALS: u32 = 3;
+const MAX_REFUSALS: u32 = 3;
 
 /// By how much longer the next try waits after each that was not written.
 const STALE_PAUSE: Duration = Duration::from_millis(50);
@@ -42,7 +42,7 @@ pub struct Drive<'a, E> {
     /// The metadata database.
     pub db: &'a Db,
     /// Who drives.
-    pub driver: &'a Driver,
+    pub run_settings: &'a RunSettings,
     /// What puts down what became of a task that could not tell.
     pub service: &'a Service,
     /// What runs tasks.
@@ -92,7 +92,7 @@ impl<E: Executor> Drive<'_, E> {
                 Wake::Event(event) => self.take_event(run, &mut running, event).await?,
                 Wake::Time => self.look_elsewhere(run, &running).await?,
                 Wake::Stop => {
-                    self.watcher.hear(&News::Interrupted);
+                    self.watcher.on_update(&RunUpdate::Interrupted);
                     self.abandon(run).await?;
                     self.end_running(run, &mut running).await?;
                     return Ok(End::Stopped);
@@ -112,9 +112,9 @@ impl<E: Executor> Drive<'_, E> {
             if !run.needs_step(now) {
                 return Ok(None);
             }
-            let step = run.step(self.db, self.driver, WhenReady::Schedule, now).await?;
+            let step = run.step(self.db, self.run_settings, WhenReady::Schedule, now).await?;
             match step.stale {
-                Some(Stale::Refused(reason)) if stale >= MOST_REFUSALS => {
+                Some(Stale::Refused(reason)) if stale >= MAX_REFUSALS => {
                     let (dag_id, run_id) = (run.row.dag_id.clone(), run.row.run_id.clone());
                     return Err(Error::NotWritten { dag_id, run_id, reason });
                 }
@@ -125,7 +125,7 @@ impl<E: Executor> Drive<'_, E> {
                 None => stale = 0,
             }
             for instance in step.changed.iter().filter_map(|instance| run.seen(*instance)) {
-                self.watcher.hear(&News::Settled(&instance));
+                self.watcher.on_update(&RunUpdate::Settled(&instance));
             }
             if !matches!(step.run, RunVerdict::Running | RunVerdict::NotBefore(_)) {
                 return Ok(Some(End::Finished(step.run)));
@@ -146,7 +146,7 @@ impl<E: Executor> Drive<'_, E> {
         for instance in marked {
             self.set_ended(run, &instance, TaskState::Success).await?;
             if let Some(instance) = run.seen(instance.reference) {
-                self.watcher.hear(&News::MarkedSuccess(&instance));
+                self.watcher.on_update(&RunUpdate::MarkedSuccess(&instance));
             }
         }
         let references = first_within_limits(run, running, &ready, self.executor.free_slots());
@@ -154,8 +154,8 @@ impl<E: Executor> Drive<'_, E> {
             return Ok(());
         }
         let now = clock::now();
-        let queued = run.queue(self.db, self.driver, &references, ExecutorNames::None, now).await?;
-        run.refresh(self.db, self.driver, &queued.missed, now).await?;
+        let queued = run.queue(self.db, self.run_settings, &references, ExecutorNames::None, now).await?;
+        run.refresh(self.db, self.run_settings, &queued.missed, now).await?;
         for row in &queued.instances {
             let Some(instance) = run.find(&row.key.task_id, row.key.map_index) else { continue };
             running.insert(row.id, Handed { instance, is_told: false });
@@ -164,13 +164,13 @@ impl<E: Executor> Drive<'_, E> {
                 Err(error) => {
                     running.remove(&row.id);
                     let reason = error.to_string();
-                    put_down(self.service, row.id, row.try_number, &reason).await?;
+                    record_failure(self.service, row.id, row.try_number, &reason).await?;
                     self.tell_not_started(run, instance, &reason).await?;
                     continue;
                 }
             }
             if let Some(instance) = run.seen(instance) {
-                self.watcher.hear(&News::Started(&instance));
+                self.watcher.on_update(&RunUpdate::Started(&instance));
             }
         }
         Ok(())
@@ -200,19 +200,19 @@ impl<E: Executor> Drive<'_, E> {
     ) -> Result<(), Error> {
         let Some(Handed { instance, is_told }) = running.get(&event.id).copied() else { return Ok(()) };
         match event.what {
-            Happening::StateSet(_) => _ = running.insert(event.id, Handed { instance, is_told: true }),
-            Happening::Ended | Happening::NotStarted(_) => _ = running.remove(&event.id),
-            Happening::Waits | Happening::SlotFree => return Ok(()),
+            EventKind::StateSet(_) => _ = running.insert(event.id, Handed { instance, is_told: true }),
+            EventKind::Ended | EventKind::NotStarted(_) => _ = running.remove(&event.id),
+            EventKind::Waits | EventKind::SlotFree => return Ok(()),
         }
-        let heard = Heard { event, is_told, is_still_known: false };
-        let met = harvest(self.db, self.service, self.driver.job_id, &heard).await?;
+        let tracked = TrackedEvent { event, is_told, is_still_known: false };
+        let met = process_executor_event(self.db, self.service, self.run_settings.job_id, &tracked).await?;
         if !met.is_news() {
             return Ok(());
         }
-        if let Happening::NotStarted(reason) = &heard.event.what {
+        if let EventKind::NotStarted(reason) = &tracked.event.what {
             return self.tell_not_started(run, instance, reason).await;
         }
-        run.refresh(self.db, self.driver, &[instance], clock::now()).await?;
+        run.refresh(self.db, self.run_settings, &[instance], clock::now()).await?;
         self.tell_end(run, instance);
         Ok(())
     }
@@ -220,9 +220,9 @@ impl<E: Executor> Drive<'_, E> {
     fn tell_end(&mut self, run: &ActiveRun, instance: InstanceRef) {
         let Some(seen) = run.seen(instance) else { return };
         if matches!(seen.state, Some(TaskState::Deferred | TaskState::AwaitingInput)) {
-            self.watcher.hear(&News::WaitsElsewhere(&seen));
+            self.watcher.on_update(&RunUpdate::WaitsElsewhere(&seen));
         } else {
-            self.watcher.hear(&News::Ended(&seen));
+            self.watcher.on_update(&RunUpdate::Ended(&seen));
         }
     }
 
@@ -231,7 +231,7 @@ impl<E: Executor> Drive<'_, E> {
         let elsewhere: Vec<SeenInstance> =
             run.instances().filter(|instance| is_elsewhere(instance, running)).collect();
         let references: Vec<InstanceRef> = elsewhere.iter().map(|instance| instance.reference).collect();
-        run.refresh(self.db, self.driver, &references, clock::now()).await?;
+        run.refresh(self.db, self.run_settings, &references, clock::now()).await?;
         for before in elsewhere {
             if run
                 .seen(before.reference)
@@ -249,9 +249,9 @@ impl<E: Executor> Drive<'_, E> {
         instance: InstanceRef,
         reason: &str,
     ) -> Result<(), Error> {
-        run.refresh(self.db, self.driver, &[instance], clock::now()).await?;
+        run.refresh(self.db, self.run_settings, &[instance], clock::now()).await?;
         if let Some(seen) = run.seen(instance) {
-            self.watcher.hear(&News::NotStarted(&seen, reason));
+            self.watcher.on_update(&RunUpdate::NotStarted(&seen, reason));
         }
         Ok(())
     }
@@ -270,7 +270,7 @@ impl<E: Executor> Drive<'_, E> {
             async move { task_instance::scheduling::settle(tx, &id, change, dates, now).await }.scope_boxed()
         });
         ended.await?;
-        run.refresh(self.db, self.driver, &[seen.reference], now).await
+        run.refresh(self.db, self.run_settings, &[seen.reference], now).await
     }
 
     /// Ends what the executor still has, and waits for that; what has told its state may finish its callbacks.
@@ -294,10 +294,10 @@ impl<E: Executor> Drive<'_, E> {
         // Tasks go on meanwhile: one that has just begun to run is missed, and found by the next attempt.
         const ATTEMPTS: usize = 3;
         for _ in 0..ATTEMPTS {
-            run.reload(self.db, self.driver, clock::now()).await?;
+            run.reload(self.db, self.run_settings, clock::now()).await?;
             self.abandon_once(run).await?;
         }
-        run.reload(self.db, self.driver, clock::now()).await
+        run.reload(self.db, self.run_settings, clock::now()).await
     }
 
     async fn abandon_once(&mut self, run: &ActiveRun) -> Result<(), Error> {

@@ -29,7 +29,7 @@ pub(super) fn ordered(log: &TaskLog, order: EndOrder) {
 /// How it ended, if that was no ordinary end.
 pub(super) fn write(log: &TaskLog, ending: Ending) {
     let details = match ending.exit {
-        Exit::Code(0) | Exit::CannotBeKilled | Exit::WithForkServer | Exit::WithTemplate => vec![],
+        Exit::Code(0) | Exit::CannotBeKilled | Exit::WithForkServer | Exit::WithZygote => vec![],
         Exit::Code(code) => vec![("exit_code", code.into())],
         Exit::Signal(number) => vec![("signal", number.into())],
     };

@@ -24,12 +24,7 @@ impl Service {
     /// The process of a try has ended, or its executor is gone, for this reason. If the try has not told what became
     /// of it, it failed: it is tried again if it may be, and its author's callbacks and mails are left for the DAG
     /// processor. Returns what was done.
-    pub async fn ended_without_a_word(
-        &self,
-        id: Uuid,
-        try_number: i32,
-        reason: &str,
-    ) -> Result<Outcome, Refusal> {
+    pub async fn fail_unreported(&self, id: Uuid, try_number: i32, reason: &str) -> Result<Outcome, Refusal> {
         let done = until_done("task_instance/put_off", || {
             Box::pin(async move {
                 let now = clock::now();

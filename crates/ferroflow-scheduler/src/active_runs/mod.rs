@@ -44,7 +44,7 @@ impl From<&TaskInstanceKey> for RunKey {
 
 /// The runs that are looked after.
 #[derive(Debug, Default)]
-pub struct Attended {
+pub struct ActiveRuns {
     runs: BTreeMap<RunKey, Entry>,
     /// The rows of those that were read.
     keys: BTreeMap<i64, RunKey>,
@@ -106,7 +106,7 @@ impl Entry {
     }
 }
 
-impl Attended {
+impl ActiveRuns {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.runs.len()
@@ -123,13 +123,13 @@ impl Attended {
     }
 
     /// Looks after a run, which has this row, from now on.
-    pub(crate) fn attend(&mut self, key: RunKey, row_id: i64, cause: Cause) {
+    pub(crate) fn track(&mut self, key: RunKey, row_id: i64, cause: Cause) {
         self.runs.entry(key.clone()).or_default().row_id = Some(row_id);
         self.dirty.add(key, cause);
     }
 
     /// Looks at a run of a DAG that is paused: nothing new of it begins.
-    pub(crate) fn attend_held(&mut self, key: RunKey, row_id: i64) {
+    pub(crate) fn track_held(&mut self, key: RunKey, row_id: i64) {
         let entry = self.runs.entry(key.clone()).or_default();
         (entry.is_held, entry.put_off_until, entry.row_id) = (true, None, Some(row_id));
         entry.run = None;
@@ -137,7 +137,7 @@ impl Attended {
     }
 
     /// A task instance has gone to a state: this try of it. False if its run is not looked after.
-    pub fn hear(&mut self, key: &TaskInstanceKey, id: Uuid, state: Option<TaskState>) -> bool {
+    pub fn mark_changed(&mut self, key: &TaskInstanceKey, id: Uuid, state: Option<TaskState>) -> bool {
         let run_key = RunKey::from(key);
         let Some(entry) = self.runs.get_mut(&run_key) else { return false };
         let mut is_worth_a_look = true;
@@ -194,7 +194,7 @@ impl Attended {
     }
 
     /// Does not look after a run any more.
-    pub(crate) fn leave(&mut self, key: &RunKey) {
+    pub(crate) fn untrack(&mut self, key: &RunKey) {
         self.take(key);
         self.dirty.remove(key);
         self.forget_row(key);

@@ -6,7 +6,7 @@ use std::fmt;
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Attended, Entry, RunKey};
+use super::{ActiveRuns, Entry, RunKey};
 use crate::fair_queue::Cause;
 use crate::set_aside::cause;
 
@@ -91,7 +91,7 @@ impl Obstacle {
     }
 }
 
-impl Attended {
+impl ActiveRuns {
     /// Takes a run back that could not be moved on.
     pub(crate) fn put_off(&mut self, key: RunKey, mut entry: Entry, obstacle: Obstacle, now: Timestamp) {
         scheduling::run_put_off(obstacle.name());
@@ -166,18 +166,21 @@ mod tests {
     fn one_that_was_put_off_waits_whatever_happens_in_it() {
         let now = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(1);
         let key = RunKey { dag_id: "dag".to_owned(), run_id: "run".to_owned() };
-        let mut attended = Attended::default();
-        attended.attend(key.clone(), 1, Cause::Crowd);
+        let mut active_runs = ActiveRuns::default();
+        active_runs.track(key.clone(), 1, Cause::Crowd);
         for tries in 0..20 {
             let now = now + SignedDuration::from_secs(10) * tries;
-            let (taken, entry) = attended.take_dirty(now, 10).pop().unwrap();
+            let (taken, entry) = active_runs.take_dirty(now, 10).pop().unwrap();
             assert_eq!(taken, key);
-            attended.put_off(taken, entry, Obstacle::Locked, now);
-            attended.attend(key.clone(), 1, Cause::Crowd);
-            assert!(attended.take_dirty(now, 10).is_empty(), "it waits");
-            assert!(!attended.is_dirty(now) && attended.next_due().unwrap() > now, "and is not forgotten");
+            active_runs.put_off(taken, entry, Obstacle::Locked, now);
+            active_runs.track(key.clone(), 1, Cause::Crowd);
+            assert!(active_runs.take_dirty(now, 10).is_empty(), "it waits");
+            assert!(
+                !active_runs.is_dirty(now) && active_runs.next_due().unwrap() > now,
+                "and is not forgotten"
+            );
         }
-        attended.wait_for_nothing();
-        assert_eq!(attended.take_dirty(now, 10).len(), 1, "after a clock was set back, nobody waits");
+        active_runs.wait_for_nothing();
+        assert_eq!(active_runs.take_dirty(now, 10).len(), 1, "after a clock was set back, nobody waits");
     }
 }

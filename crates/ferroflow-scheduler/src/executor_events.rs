@@ -7,14 +7,14 @@
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
 use ferroflow_db::{Db, ScopedFutureExt as _};
 use ferroflow_execution::{Refusal, Service};
-use ferroflow_executor::Happening;
+use ferroflow_executor::EventKind;
 use ferroflow_model::outcome::{EventRow, EventTask, ExecutorEvent, Ignored, Outcome, executor_event};
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::metrics::{TaskTags, scheduling};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::executors::Heard;
+use crate::executors::TrackedEvent;
 use crate::metrics;
 
 /// Why a try has ended of which its executor tells nothing else.
@@ -22,18 +22,18 @@ const UNKNOWN_END: &str = "The executor does not know what became of it.";
 
 /// What an event led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Harvested {
+pub struct ProcessedEvent {
     /// The task instance.
     pub key: TaskInstanceKey,
     /// The identity of its try.
     pub id: Uuid,
     /// What was done.
-    pub what: Met,
+    pub what: EventOutcome,
 }
 
 /// How an event and a row met.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Met {
+pub enum EventOutcome {
     /// The task has written this state itself.
     Told(TaskState),
     /// Its process has ended, after what became of it was told.
@@ -45,60 +45,62 @@ pub enum Met {
     /// The row is right as it is.
     Ignored(Ignored),
     /// It had ended without a word, and this was written.
-    PutDown(Outcome),
+    RecordedFailure(Outcome),
     /// What should have been written was refused.
     Refused(String),
 }
 
-impl Heard {
+impl TrackedEvent {
     /// Why a try has ended that told nothing itself.
     pub(crate) fn why_it_ended(&self) -> &str {
         match &self.event.what {
-            Happening::NotStarted(reason) => reason,
-            Happening::StateSet(_) | Happening::Waits | Happening::Ended | Happening::SlotFree => UNKNOWN_END,
+            EventKind::NotStarted(reason) => reason,
+            EventKind::StateSet(_) | EventKind::Waits | EventKind::Ended | EventKind::SlotFree => UNKNOWN_END,
         }
     }
 }
 
-impl Harvested {
+impl ProcessedEvent {
     /// Whether the run may have something to do now. Nothing else tells of a row that somebody has changed.
     pub fn is_news(&self) -> bool {
-        !matches!(self.what, Met::Over | Met::Waits)
+        !matches!(self.what, EventOutcome::Over | EventOutcome::Waits)
     }
 }
 
 /// Brings an event and its row together; `job_id` is whoever queued the row, as it is written there.
-pub async fn harvest(
+pub async fn process_executor_event(
     db: &Db,
     service: &Service,
     job_id: Option<i64>,
-    heard: &Heard,
-) -> Result<Harvested, Error> {
-    let what = match &heard.event.what {
-        Happening::StateSet(state) => Met::Told(*state),
-        Happening::SlotFree => Met::Over,
-        Happening::Waits => Met::Waits,
-        Happening::Ended if heard.is_told => Met::Over,
-        Happening::Ended => meet(db, service, job_id, heard, TaskState::Success, UNKNOWN_END).await?,
-        Happening::NotStarted(reason) => meet(db, service, job_id, heard, TaskState::Failed, reason).await?,
+    tracked: &TrackedEvent,
+) -> Result<ProcessedEvent, Error> {
+    let what = match &tracked.event.what {
+        EventKind::StateSet(state) => EventOutcome::Told(*state),
+        EventKind::SlotFree => EventOutcome::Over,
+        EventKind::Waits => EventOutcome::Waits,
+        EventKind::Ended if tracked.is_told => EventOutcome::Over,
+        EventKind::Ended => meet(db, service, job_id, tracked, TaskState::Success, UNKNOWN_END).await?,
+        EventKind::NotStarted(reason) => {
+            meet(db, service, job_id, tracked, TaskState::Failed, reason).await?
+        }
     };
-    Ok(Harvested { key: heard.event.key.clone(), id: heard.event.id, what })
+    Ok(ProcessedEvent { key: tracked.event.key.clone(), id: tracked.event.id, what })
 }
 
 /// A try has failed without a word, and is tried again if it may be.
-pub(crate) async fn put_down(
+pub(crate) async fn record_failure(
     service: &Service,
     id: Uuid,
     try_number: i32,
     reason: &str,
-) -> Result<Met, Error> {
-    match service.ended_without_a_word(id, try_number, reason).await {
-        Ok(Outcome::Ignored(why)) => Ok(Met::Ignored(why)),
-        Ok(outcome) => Ok(Met::PutDown(outcome)),
+) -> Result<EventOutcome, Error> {
+    match service.fail_unreported(id, try_number, reason).await {
+        Ok(Outcome::Ignored(why)) => Ok(EventOutcome::Ignored(why)),
+        Ok(outcome) => Ok(EventOutcome::RecordedFailure(outcome)),
         Err(Refusal::Database(error)) => Err(error.into()),
         Err(refusal) => {
             tracing::warn!(%id, "a task instance is left as it is: {refusal}");
-            Ok(Met::Refused(refusal.to_string()))
+            Ok(EventOutcome::Refused(refusal.to_string()))
         }
     }
 }
@@ -108,18 +110,18 @@ async fn meet(
     db: &Db,
     service: &Service,
     job_id: Option<i64>,
-    heard: &Heard,
+    tracked: &TrackedEvent,
     end: TaskState,
     reason: &str,
-) -> Result<Met, Error> {
-    let (id, try_number) = (heard.event.id, heard.event.try_number);
+) -> Result<EventOutcome, Error> {
+    let (id, try_number) = (tracked.event.id, tracked.event.try_number);
     let row = db.read(|tx| task_instance::find(tx, id).scope_boxed()).await?;
-    let Some(row) = row else { return Ok(Met::Gone) };
-    if let Some(why) = why_ignored(&row, job_id, heard, end) {
-        return Ok(Met::Ignored(why));
+    let Some(row) = row else { return Ok(EventOutcome::Gone) };
+    if let Some(why) = why_ignored(&row, job_id, tracked, end) {
+        return Ok(EventOutcome::Ignored(why));
     }
-    let met = put_down(service, id, try_number, reason).await?;
-    if let Met::PutDown(outcome) = met {
+    let met = record_failure(service, id, try_number, reason).await?;
+    if let EventOutcome::RecordedFailure(outcome) = met {
         let task = TaskTags { dag_id: &row.key.dag_id, task_id: &row.key.task_id };
         scheduling::killed_externally(task);
         metrics::failed(task, row.operator.as_deref(), outcome);
@@ -128,13 +130,18 @@ async fn meet(
 }
 
 /// Why an event changes nothing, if so. What becomes of the row otherwise is decided with its DAG, when it is written.
-fn why_ignored(row: &TaskInstance, job_id: Option<i64>, heard: &Heard, end: TaskState) -> Option<Ignored> {
+fn why_ignored(
+    row: &TaskInstance,
+    job_id: Option<i64>,
+    tracked: &TrackedEvent,
+    end: TaskState,
+) -> Option<Ignored> {
     // That somebody else has taken it may be why it was not started.
-    let is_not_started = matches!(heard.event.what, Happening::NotStarted(_));
+    let is_not_started = matches!(tracked.event.what, EventKind::NotStarted(_));
     if is_not_started && row.state != Some(TaskState::Queued) {
         return Some(Ignored::RowKnows(row.state));
     }
-    let event = ExecutorEvent { state: Some(end), try_number: heard.event.try_number };
+    let event = ExecutorEvent { state: Some(end), try_number: tracked.event.try_number };
     let event_row = EventRow {
         state: row.state,
         try_number: row.try_number,
@@ -143,7 +150,7 @@ fn why_ignored(row: &TaskInstance, job_id: Option<i64>, heard: &Heard, end: Task
         has_next_method: row.next_method.is_some(),
     };
     let any_task = EventTask { retries: 0, fail_fast: false };
-    match executor_event(event, event_row, heard.is_still_known, Some(any_task)) {
+    match executor_event(event, event_row, tracked.is_still_known, Some(any_task)) {
         Outcome::Ignored(why) => Some(why),
         _ => None,
     }

@@ -14,7 +14,7 @@ use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use crate::attended::{Attended, RunKey};
+use crate::active_runs::{ActiveRuns, RunKey};
 use crate::fair_queue::Cause;
 use crate::rounds::{FAR_LOOKS, OVERLAP, Part, Rounds};
 use crate::run::{ActiveRun, Definition};
@@ -30,10 +30,10 @@ pub const JOB_TYPE: &str = "SchedulerJob";
 const LEFT_BEHIND: SignedDuration = SignedDuration::from_mins(2);
 
 /// How many runs are taken on at a time.
-const MOST_RUNS: i64 = 1000;
+const MAX_RUNS: i64 = 1000;
 
 /// How many instances that others may have are looked at besides those whose turn it is.
-const MOST_ELSEWHERE: usize = 5_000;
+const MAX_ELSEWHERE: usize = 5_000;
 
 /// What the last look has found.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub struct Surroundings {
     /// Whether somebody has told that DAGs have changed: then all are looked at, and not only those of some runs.
     pub(crate) have_dags_changed: bool,
     /// The run after which those that nobody looks after are looked for next, if there are too many for one look.
-    unattended: i64,
+    unowned_runs: i64,
 }
 
 impl Surroundings {
@@ -58,9 +58,9 @@ impl Surroundings {
     }
 
     /// Instances that others may have, so many at a time: something happens there sooner than elsewhere.
-    fn elsewhere(&mut self, attended: &Attended, here: &HashSet<Uuid>) -> Vec<Uuid> {
-        let others = attended.on_their_way(self.elsewhere + 1).filter(|(_, id)| !here.contains(id));
-        let chosen: Vec<(i64, Uuid)> = others.take(MOST_ELSEWHERE).collect();
+    fn elsewhere(&mut self, active_runs: &ActiveRuns, here: &HashSet<Uuid>) -> Vec<Uuid> {
+        let others = active_runs.on_their_way(self.elsewhere + 1).filter(|(_, id)| !here.contains(id));
+        let chosen: Vec<(i64, Uuid)> = others.take(MAX_ELSEWHERE).collect();
         self.elsewhere = chosen.last().map_or(0, |(run, _)| *run);
         chosen.into_iter().map(|(_, id)| id).collect()
     }
@@ -76,14 +76,14 @@ struct Asked<'a> {
     since: Timestamp,
     definitions: &'a [(&'a str, &'a Definition)],
     /// The runs that are looked after,
-    attended: &'a Attended,
+    active_runs: &'a ActiveRuns,
     /// and after which one those are looked for that nobody does.
-    unattended: i64,
+    unowned_runs: i64,
 }
 
 struct Found {
     peers: Vec<i64>,
-    unattended: Page<ClaimedRun, i64>,
+    unowned_runs: Page<ClaimedRun, i64>,
     states: Vec<AttendedRun>,
     changed: Vec<(i64, InstanceRow)>,
     changed_dags: BTreeSet<String>,
@@ -91,62 +91,63 @@ struct Found {
 
 /// Looks around, and has the attended runs know of it. `here` are the tries that executors of this scheduler have: of
 /// those it hears.
-pub(crate) async fn look_around(
+pub(crate) async fn rescan(
     cx: &Context,
-    attended: &mut Attended,
+    active_runs: &mut ActiveRuns,
     surroundings: &mut Surroundings,
     here: &HashSet<Uuid>,
     now: Timestamp,
 ) -> Result<(), Error> {
     let is_far = surroundings.is_to_look_far(now);
-    let sizes = attended.sizes();
+    let sizes = active_runs.sizes();
     let parts = surroundings.rounds.next(&sizes, now);
     let of_parts: usize = parts.iter().map(|part| part.ids.len()).sum();
-    let elsewhere = if of_parts < sizes.len() { surroundings.elsewhere(attended, here) } else { Vec::new() };
+    let elsewhere =
+        if of_parts < sizes.len() { surroundings.elsewhere(active_runs, here) } else { Vec::new() };
     let since = surroundings.looked.unwrap_or(now).min(now).checked_sub(OVERLAP).unwrap_or(Timestamp::MIN);
     let definitions = if of_parts < sizes.len() && !surroundings.have_dags_changed {
-        untied(parts.iter().flat_map(|part| &part.ids).filter_map(|id| attended.read_run(*id)))
+        untied(parts.iter().flat_map(|part| &part.ids).filter_map(|id| active_runs.read_run(*id)))
     } else {
-        untied(attended.read())
+        untied(active_runs.read())
     };
     let asked = &Asked {
         parts: &parts,
         elsewhere: &elsewhere,
         since,
         definitions: &definitions,
-        attended,
-        unattended: surroundings.unattended,
+        active_runs,
+        unowned_runs: surroundings.unowned_runs,
     };
     let found: Found = cx.db.read(|tx| async move { gather(cx, tx, asked, now).await }.scope_boxed()).await?;
     surroundings.peers = found.peers.into_iter().filter(|id| *id != cx.job_id).collect();
     if is_far {
-        look_at_the_past(cx, attended).await?;
+        look_at_the_past(cx, active_runs).await?;
         surroundings.looked_far = Some(now);
     }
     surroundings.looked = Some(now);
     surroundings.have_dags_changed = false;
     surroundings.rounds.done(&parts, &sizes, now);
     let ids: Vec<i64> = parts.into_iter().flat_map(|part| part.ids).collect();
-    take_in_states(attended, &ids, found.states);
+    take_in_states(active_runs, &ids, found.states);
     for (id, row) in &found.changed {
-        attended.see(*id, row);
+        active_runs.see(*id, row);
     }
     for dag_id in &found.changed_dags {
-        attended.dag_has_changed(dag_id);
+        active_runs.dag_has_changed(dag_id);
     }
-    surroundings.unattended = found.unattended.next.unwrap_or(surroundings.unattended);
-    for run in found.unattended.found {
+    surroundings.unowned_runs = found.unowned_runs.next.unwrap_or(surroundings.unowned_runs);
+    for run in found.unowned_runs.found {
         let key = key_of(&run);
-        if !attended.contains(&key) {
-            attended.attend(key, run.id, Cause::Crowd);
+        if !active_runs.contains(&key) {
+            active_runs.track(key, run.id, Cause::Crowd);
         }
     }
     Ok(())
 }
 
 /// Any run may wait for one before it of which nobody tells: it is made, or is gone, or others look after it.
-async fn look_at_the_past(cx: &Context, attended: &mut Attended) -> Result<(), Error> {
-    let asked = &attended.with_past();
+async fn look_at_the_past(cx: &Context, active_runs: &mut ActiveRuns) -> Result<(), Error> {
+    let asked = &active_runs.with_past();
     if asked.iter().all(Vec::is_empty) {
         return Ok(());
     }
@@ -159,11 +160,11 @@ async fn look_at_the_past(cx: &Context, attended: &mut Attended) -> Result<(), E
         }
         .scope_boxed()
     });
-    let elsewhere = attended.compare_past(&read.await?);
+    let elsewhere = active_runs.compare_past(&read.await?);
     let ids: &BTreeSet<i64> = &elsewhere.iter().map(|(_, earlier)| *earlier).collect();
     let ids: &Vec<i64> = &ids.iter().copied().collect();
     let stands = cx.db.read(|tx| async move { dependencies::stands(tx, ids).await }.scope_boxed()).await?;
-    attended.compare_stands(&elsewhere, &stands);
+    active_runs.compare_stands(&elsewhere, &stands);
     Ok(())
 }
 
@@ -171,11 +172,11 @@ async fn look_at_the_past(cx: &Context, attended: &mut Attended) -> Result<(), E
 /// be queued that did not before.
 pub(crate) async fn look_at(
     cx: &Context,
-    attended: &mut Attended,
+    active_runs: &mut ActiveRuns,
     keys: &BTreeSet<RunKey>,
     now: Timestamp,
 ) -> Result<Vec<Uuid>, Error> {
-    let ids: Vec<i64> = keys.iter().filter_map(|key| attended.id_of(key)).collect();
+    let ids: Vec<i64> = keys.iter().filter_map(|key| active_runs.id_of(key)).collect();
     let since = now.checked_sub(OVERLAP).unwrap_or(Timestamp::MIN);
     let ids_read = ids.as_slice();
     let read = cx.db.read(|tx| {
@@ -186,10 +187,10 @@ pub(crate) async fn look_at(
         .scope_boxed()
     });
     let (states, changed) = read.await?;
-    take_in_states(attended, &ids, states);
+    take_in_states(active_runs, &ids, states);
     let mut ready = Vec::new();
     for (id, row) in &changed {
-        if attended.see(*id, row) && row.state == Some(TaskState::Scheduled) {
+        if active_runs.see(*id, row) && row.state == Some(TaskState::Scheduled) {
             ready.push(row.id);
         }
     }
@@ -197,16 +198,16 @@ pub(crate) async fn look_at(
 }
 
 /// Runs that do not run are left, and those of paused DAGs held.
-fn take_in_states(attended: &mut Attended, ids: &[i64], states: Vec<AttendedRun>) {
+fn take_in_states(active_runs: &mut ActiveRuns, ids: &[i64], states: Vec<AttendedRun>) {
     let there: HashMap<i64, AttendedRun> = states.into_iter().map(|run| (run.id, run)).collect();
     for id in ids {
         match there.get(id) {
-            Some(run) if run.state == RunState::Running => attended.hold(*id, run.is_held),
+            Some(run) if run.state == RunState::Running => active_runs.hold(*id, run.is_held),
             _ => {
-                if let Some(key) = attended.key_of(*id).cloned() {
+                if let Some(key) = active_runs.key_of(*id).cloned() {
                     // Whatever waits for it looks at it.
-                    attended.past_has_changed(&key, None);
-                    attended.leave(&key);
+                    active_runs.past_has_changed(&key, None);
+                    active_runs.untrack(&key);
                 }
             }
         }
@@ -231,7 +232,7 @@ async fn gather(cx: &Context, tx: &mut Tx, asked: &Asked<'_>, now: Timestamp) ->
     }
     Ok(Found {
         peers: ownership::living_peers(tx, JOB_TYPE, peers).await?,
-        unattended: unattended(tx, asked, peers, now).await?,
+        unowned_runs: unowned_runs(tx, asked, peers, now).await?,
         states,
         changed,
         changed_dags: cx.definitions.changed(tx, asked.definitions).await?,
@@ -240,15 +241,15 @@ async fn gather(cx: &Context, tx: &mut Tx, asked: &Asked<'_>, now: Timestamp) ->
 
 /// Runs that nobody looks after. Those that cannot be read or written stay such, and however many they are, they hide
 /// nobody else for good: where a look finds only what is known, it goes on where the last such one has ended.
-async fn unattended(
+async fn unowned_runs(
     tx: &mut Tx,
     asked: &Asked<'_>,
     peers: PeersAlive<'_>,
     now: Timestamp,
 ) -> Result<Page<ClaimedRun, i64>, DbError> {
-    let Unattended { runs, may_be_more } = ownership::unattended(tx, peers, now, MOST_RUNS).await?;
-    if may_be_more && runs.iter().all(|run| asked.attended.contains(&key_of(run))) {
-        return ownership::unattended_in_turn(tx, peers, now, asked.unattended, MOST_RUNS).await;
+    let Unattended { runs, may_be_more } = ownership::unattended(tx, peers, now, MAX_RUNS).await?;
+    if may_be_more && runs.iter().all(|run| asked.active_runs.contains(&key_of(run))) {
+        return ownership::unattended_in_turn(tx, peers, now, asked.unowned_runs, MAX_RUNS).await;
     }
     Ok(Page { found: runs, next: None })
 }
