@@ -18,7 +18,7 @@ use crate::parse_file::Done;
 /// failed, since until then its DAG gets no run, or if nothing is in the database of what came of it.
 pub(crate) const MAX_REST_OF_UNFINISHED: SignedDuration = SignedDuration::from_secs(15);
 
-/// How soon a file comes again if somebody has locked a row of it.
+/// How soon a file comes again if a row of it is locked.
 const REST_OF_LOCKED: SignedDuration = SignedDuration::from_secs(5);
 
 impl Manager {
@@ -36,7 +36,7 @@ impl Manager {
         self.finish(file, duration, longest_rest, now);
     }
 
-    /// Somebody has locked a DAG of the file. It comes again soon, and takes nobody's place until then.
+    /// A DAG of the file is locked by another transaction. It comes again soon, and takes no slot until then.
     pub(crate) fn put_off(&mut self, file: &DagFile, error: &Error, now: Timestamp) {
         let reason = ferroflow_telemetry::chain(error);
         tracing::warn!(%file, "somebody has locked a row of a file; it is parsed again soon: {reason}");

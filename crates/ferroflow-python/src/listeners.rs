@@ -1,7 +1,7 @@
 //! Listeners of plugins that hear what a scheduler has done.
 //!
 //! What happens is put into a queue after it is committed, and told from there, one thing after the other, in a process of
-//! its own: a listener that is slow slows nobody but itself. What finds the queue full is counted, and not told.
+//! its own: a slow listener slows only itself. What finds the queue full is counted, and not told.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -76,9 +76,9 @@ impl SchedulerListeners {
         Self { queue, untold: Arc::default(), telling: tokio::spawn(told.tell_all(happened)) }
     }
 
-    /// Has something told, in its turn. Nobody waits for it.
+    /// Queues an event. Nothing waits for its listeners.
     pub fn tell(&self, happened: Happened) {
-        // A queue that is closed belongs to nobody who listens.
+        // A queue that is closed has no listener.
         if let Err(TrySendError::Full(happened)) = self.queue.try_send(happened) {
             user_code::untold(Kind::Listeners, 1);
             let before = self.untold.fetch_add(1, Ordering::Relaxed);
@@ -131,7 +131,7 @@ impl Telling {
         }
     }
 
-    /// The hooks that somebody listens to; `None` if they could not be asked for.
+    /// The hooks that a listener implements; `None` if they could not be asked for.
     async fn hooks(&self) -> Option<HashSet<String>> {
         let answer = self.helper.call("scheduler_listener.hears", json!({}), self.limit).await;
         let hooks = answer.and_then(|answer| {

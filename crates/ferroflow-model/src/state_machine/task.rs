@@ -235,7 +235,7 @@ mod tests {
         );
     }
 
-    /// Invariants I1 and I2: whoever comes second finds that it came second.
+    /// Invariants I1 and I2: the second to come finds that it came second.
     #[test]
     fn nothing_that_starts_or_ends_a_try_happens_twice() {
         for event in TaskEvent::ALL.iter().filter(|event| **event != TaskEvent::Heartbeat) {
