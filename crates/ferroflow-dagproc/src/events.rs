@@ -39,7 +39,7 @@ impl Manager {
     /// A DAG of the file is locked by another transaction. It comes again soon, and takes no slot until then.
     pub(crate) fn put_off(&mut self, file: &DagFile, error: &Error, now: Timestamp) {
         let reason = ferroflow_telemetry::chain(error);
-        tracing::warn!(%file, "somebody has locked a row of a file; it is parsed again soon: {reason}");
+        tracing::warn!(%file, "a row of a file is locked; parsing it again soon: {reason}");
         self.queue.put_off(file, now, REST_OF_LOCKED);
     }
 
@@ -134,7 +134,7 @@ impl Manager {
                     let Some(tracked) = self.bundles.get_mut(request.bundle_name.as_str()) else { continue };
                     tracked.want(Occasion::Requested);
                     let file = DagFile::new(&tracked.bundle.name, &request.relative_fileloc);
-                    tracing::info!(%file, "somebody asks for a file to be parsed");
+                    tracing::info!(%file, "a user asks for a file to be parsed");
                     self.queue.request(&file);
                 }
             }

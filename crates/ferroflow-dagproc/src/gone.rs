@@ -149,7 +149,7 @@ async fn sweep(cx: &Context) -> Result<(), Error> {
         in_the_way.extend(watchers);
     }
     for error in in_the_way {
-        tracing::warn!("what nobody needs any longer cannot be deleted now: {}", chain(&error));
+        tracing::warn!("leftovers of stale DAGs cannot be deleted now: {}", chain(&error));
     }
     Ok(())
 }

@@ -99,7 +99,7 @@ pub(crate) async fn rescue(cx: &Context, own: &Held, now: Timestamp) -> Result<u
     }
     let rescued = give_back(cx, &of_the_dead).await?;
     if rescued > 0 {
-        tracing::warn!(callbacks = rescued, "callbacks that nobody was about to run are given back");
+        tracing::warn!(callbacks = rescued, "callbacks that no child runs are given back");
     }
     Ok(rescued)
 }

@@ -129,7 +129,7 @@ events! {
         StuckTooOften = "it was queued for too long too often", of![Queued] => Some(Failed);
         Orphaned = "its scheduler is gone, and no executor has it", ADOPTABLE => None;
         TriggerTimedOut = "its trigger took too long", of![Deferred] => Some(Scheduled);
-        InputTimedOut = "nobody answered in time", of![AwaitingInput] => Some(Scheduled);
+        InputTimedOut = "no answer came in time", of![AwaitingInput] => Some(Scheduled);
         FailedFast = "another task failed, and it runs", of![Running] => Some(Failed);
         SkippedFast = "another task failed, and it does not run", NEITHER_RUNS_NOR_ENDED => Some(Skipped);
     }

@@ -76,7 +76,7 @@ pub fn of_dag(dag: &DagSituation<'_>, now: Timestamp) -> Vec<Reason> {
     }
     let due = match &dag.schedule {
         Schedule::None => {
-            reasons.push(Reason::new(Kind::NoSchedule, "it has no schedule: somebody has to ask for a run"));
+            reasons.push(Reason::new(Kind::NoSchedule, "it has no schedule: runs are only triggered"));
             return reasons;
         }
         Schedule::Over => {
@@ -115,7 +115,7 @@ pub fn of_dag(dag: &DagSituation<'_>, now: Timestamp) -> Vec<Reason> {
 pub(super) fn of_the_dag_itself(dag: &DagSituation<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if dag.is_paused {
-        let text = format!("{}: nothing new of it begins until somebody unpauses it", NotCreated::Paused);
+        let text = format!("{}: no new run or task starts until it is unpaused", NotCreated::Paused);
         reasons.push(Reason::new(Kind::Paused, text));
     }
     if dag.is_stale {
