@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::{Db, Options, notifications};
-use ferroflow_execution::{Host, MaskRules, Masker, Refusal, Rules, Service};
+use ferroflow_execution::{Host, Refusal, Rules, Service};
 use ferroflow_executor::{Adopted, Event, Executor, Orphan, Workload};
 use ferroflow_model::state::JobState;
 use ferroflow_python::task_instances::InstanceRules;
@@ -181,7 +181,6 @@ fn context(
             environment: Arc::new(environment),
             backend: None,
             timetables: Some(Arc::clone(&timetables)),
-            masker: Arc::new(Masker::new(MaskRules::default())),
             rules: Rules::of(settings),
         },
         timetables: Some(timetables),

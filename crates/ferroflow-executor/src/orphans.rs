@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use ferroflow_db::callback::due::HolderProcess;
 use ferroflow_execution::Refusal;
+use ferroflow_execution::api::UnreportedEnd;
 use ferroflow_model::state::TaskState;
 use ferroflow_python::{Entry, processes};
 use ferroflow_supervisor::Supervision;
+use ferroflow_telemetry::clock;
 use jiff::{SignedDuration, Timestamp};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -90,7 +92,16 @@ pub async fn adopt(supervision: &Supervision, orphan: &Orphan) -> Result<Adopted
     if orphan.hostname.as_deref() != Some(&supervision.host.name) {
         return Ok(Adopted::Elsewhere);
     }
-    supervision.service.fail_unreported(orphan.id, orphan.try_number, REASON).await?;
+    let end = UnreportedEnd {
+        id: orphan.id,
+        try_number: orphan.try_number,
+        hostname: supervision.host.name.clone(),
+        pid: orphan.pid.unwrap_or_default(),
+        should_retry: true,
+        end_date: clock::now(),
+        reason: REASON.to_owned(),
+    };
+    supervision.api.fail_unreported(&end).await?;
     Ok(Adopted::Settled)
 }
 
@@ -170,7 +181,6 @@ mod tests {
     use std::io::{BufRead as _, BufReader};
     use std::process::{Command, Stdio};
 
-    use ferroflow_telemetry::clock;
     use ferroflow_testkit::Held;
 
     use super::*;

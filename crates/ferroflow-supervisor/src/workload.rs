@@ -1,7 +1,7 @@
 //! What an executor is given to run.
 
-use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_model::Json;
+use ferroflow_model::key::TaskInstanceKey;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;

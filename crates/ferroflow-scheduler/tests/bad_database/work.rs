@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ferroflow_execution::task_instance::model::{
-    AssetProfile, Deferral, Ended, Reschedule, Retry, StateUpdate, Success,
+use ferroflow_execution::api::{
+    AssetProfile, Deferral, Ended, ExecutionApi, Reschedule, Retry, StateUpdate, Success,
 };
-use ferroflow_execution::task_instance::{HeldSlot, Reports, Told, Undelivered};
-use ferroflow_execution::{Asker, Host, Refusal, RunMaking, SdkVersion, Service, TaskRequests};
+use ferroflow_execution::wire::{Asker, Client, SdkVersion, TaskRequests};
+use ferroflow_execution::{
+    HeldSlot, Host, InProcessApi, MaskRules, Masker, Refusal, Reports, RunMaking, Service, Told, Undelivered,
+};
 use ferroflow_executor::{Adopted, Event, EventKind, Executor, Orphan, Workload};
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{Ending, Exit};
@@ -118,6 +120,10 @@ impl Worker {
         }
     }
 
+    fn api(&self) -> Arc<dyn ExecutionApi> {
+        Arc::new(InProcessApi::new(self.service.clone()).with_run_making(self.making.clone()))
+    }
+
     /// What a supervisor does, without a process.
     async fn run(&self, place: &Place, workload: &Workload) -> Vec<EventKind> {
         let ti = &workload.ti;
@@ -135,7 +141,8 @@ impl Worker {
         let (service, host, pid) = (&self.service, &self.host, self.pid);
         let (id, key, try_number) = (ti.id, ti.key(), ti.try_number);
         let (slot, undelivered) = (HeldSlot::default(), Undelivered::default());
-        let reports = Reports { service, id, key, try_number, host, pid, hurry, slot, undelivered };
+        let api: &Arc<dyn ExecutionApi> = &self.api();
+        let reports = Reports { api, id, key, try_number, host, pid, hurry, slot, undelivered };
         let act = |what| format!("{} {} {stay} {what}", ti.task_id, ti.map_index);
         let disturbance = &place.disturbance;
         if let Err(refusal) = disturbance.act(&act("begins"), Box::pin(reports.begin())).await {
@@ -150,11 +157,10 @@ impl Worker {
             assert!(tracked.refused.is_empty(), "{tracked:?}");
         }
         let requests = TaskRequests {
-            service: service.clone(),
+            client: Client { api: Arc::clone(api), masker: Arc::new(Masker::new(MaskRules::default())) },
             instance: id,
             asker: Asker::default(),
             sdk: SdkVersion::CURRENT,
-            runs: self.making.clone(),
         };
         self.ask(disturbance, &requests, workload).await;
         let state = if ti.task_id == "die" && is_first {

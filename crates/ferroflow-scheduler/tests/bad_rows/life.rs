@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use ferroflow_db::Json;
-use ferroflow_db::xcom::XComAddress;
-use ferroflow_execution::message::AssetOf;
-use ferroflow_execution::task_instance::model::{
-    AssetProfile, Deferral, EnterRunning, Reschedule, Retry, StateUpdate, Success,
+use ferroflow_execution::api::{
+    AssetProfile, AssetRef, Deferral, EnterRunning, NewXCom, Reschedule, Retry, StateUpdate, Success,
+    XComAddress,
 };
-use ferroflow_execution::{Host, NewXCom, Service};
+use ferroflow_execution::{Host, Service};
 use ferroflow_executor::{EventKind, WorkloadInstance};
 use ferroflow_scheduler::cycle::CycleReport;
 use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
@@ -193,7 +192,7 @@ async fn ask(service: &Service, ti: &WorkloadInstance) -> Result<(), ferroflow_e
     let (key, value, mapped_length) = match ti.task_id.as_str() {
         "push" => ("return_value", json!([1, 2]), Some(2)),
         "each" => ("return_value", json!(1), None),
-        "writes" => return service.asset_state(&AssetOf::Name("x".to_owned()), "seen").await.map(drop),
+        "writes" => return service.asset_state(&AssetRef::Name("x".to_owned()), "seen").await.map(drop),
         "branch" => ("skipmixin_key", json!({"followed": ["one"]}), None),
         _ => return Ok(()),
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_db::Db;
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_execution::{MaskRules, Masker, Refusal, Rules, Service};
+use ferroflow_execution::{Refusal, Rules, Service};
 use ferroflow_executor::{Adopted, Orphan};
 use ferroflow_model::state::TaskState;
 use ferroflow_scheduler::chores::{Executors, KeptBack, Unsettled};
@@ -39,7 +39,6 @@ pub(crate) fn context(db: &Db, job_id: i64) -> Context {
             environment: Arc::new(environment),
             backend: None,
             timetables: None,
-            masker: Arc::new(Masker::new(MaskRules::default())),
             rules: Rules::of(&settings),
         },
         timetables: None,

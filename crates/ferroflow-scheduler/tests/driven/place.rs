@@ -8,7 +8,7 @@ use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag_run, task_instance};
-use ferroflow_execution::{MaskRules, Masker, Rules, Service};
+use ferroflow_execution::{Rules, Service};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TaskState, TriggeredBy};
 use ferroflow_model::timetable::DataInterval;
@@ -248,7 +248,6 @@ fn service(db: &Db) -> Service {
         environment: Arc::new(Environment::empty("/")),
         backend: None,
         timetables: None,
-        masker: Arc::new(Masker::new(MaskRules::default())),
         rules: Rules {
             max_map_length: 1024,
             max_downstream_keys: 1000,

@@ -10,7 +10,7 @@ use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
 use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag_bundle};
-use ferroflow_execution::{MaskRules, Masker, Rules, Service};
+use ferroflow_execution::{Rules, Service};
 use ferroflow_model::admission::Executor;
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::state::{RunState, RunType, TaskState};
@@ -240,7 +240,6 @@ fn service(db: &Db) -> Service {
         environment: Arc::new(Environment::empty("/")),
         backend: None,
         timetables: None,
-        masker: Arc::new(Masker::new(MaskRules::default())),
         rules: Rules {
             max_map_length: 1024,
             max_downstream_keys: 1000,

@@ -1,7 +1,7 @@
 //! The first message to a task's process: what to run.
 
-use ferroflow_execution::task_instance::model::RunContext;
-use ferroflow_execution::{SdkVersion, native_times};
+use ferroflow_execution::api::RunContext;
+use ferroflow_execution::wire::{SdkVersion, native_times};
 use ferroflow_python::message::from_json;
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;

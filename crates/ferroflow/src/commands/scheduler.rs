@@ -9,7 +9,7 @@ use clap::Args;
 use ferroflow_config::{Environment, Settings};
 use ferroflow_dagproc::Context as Bridge;
 use ferroflow_db::{Db, notifications, schema};
-use ferroflow_execution::Service;
+use ferroflow_execution::{InProcessApi, Service};
 use ferroflow_executor::{CannotSupervise, LocalExecutor, Supervision, TaskLogs};
 use ferroflow_model::state::JobState;
 use ferroflow_python::descriptors;
@@ -253,13 +253,10 @@ async fn cannot_run_tasks(supervision: &Supervision) -> CannotSupervise {
 
 fn supervision(session: &Session, bridge: &Bridge) -> Result<Supervision> {
     let settings = &session.settings;
-    Ok(Supervision::new(
-        bridge.service().clone(),
-        bridge.python().clone(),
-        Arc::clone(settings),
-        bridge.host().clone(),
-        TaskLogs::of(settings),
-    )?)
+    let (service, python, host) = (bridge.service().clone(), bridge.python(), bridge.host());
+    let api = InProcessApi::for_supervisors(service, python, settings, host)?;
+    let logs = TaskLogs::of(settings);
+    Ok(Supervision::new(Arc::new(api), python.clone(), Arc::clone(settings), host.clone(), logs))
 }
 
 fn executors(

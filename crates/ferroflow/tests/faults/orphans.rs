@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_db::callback::due::HolderProcess;
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_execution::{Host, MaskRules, Masker, Rules, Service};
+use ferroflow_execution::{Host, InProcessApi, Rules, Service};
 use ferroflow_executor::{Adopted, Orphan, Supervision, TaskLogs, adopt, end_callbacks, end_tasks};
 use ferroflow_model::state::TaskState;
 use ferroflow_python::{Entry, ForkServer, ForkServerOptions, processes};
@@ -253,11 +253,12 @@ async fn supervision(stage: &Stage) -> Supervision {
         environment: Arc::new(environment.clone()),
         backend: None,
         timetables: None,
-        masker: Arc::new(Masker::new(MaskRules::of(&settings))),
         rules: Rules::of(&settings),
     };
     let (host, logs) = (Host::of(&environment), TaskLogs::of(&settings));
-    Supervision::new(service, ForkServer::start(options).await.unwrap(), settings, host, logs).unwrap()
+    let python = ForkServer::start(options).await.unwrap();
+    let api = InProcessApi::for_supervisors(service, &python, &settings, &host).unwrap();
+    Supervision::new(Arc::new(api), python, settings, host, logs)
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result, anyhow};
 use ferroflow_dagproc::{Context, run_callbacks_of_run};
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{Db, ScopedFutureExt as _};
+use ferroflow_execution::InProcessApi;
 use ferroflow_executor::{LocalExecutor, Supervision, TaskLogs};
 use ferroflow_model::state::JobState;
 use ferroflow_model::timetable::DataInterval;
@@ -110,13 +111,10 @@ impl Stage {
     pub(crate) fn executor(&self, session: &Session) -> Result<LocalExecutor> {
         let mut logs = TaskLogs::of(&session.settings);
         logs.echo = Some(Arc::new(Terminal));
-        let supervision = Supervision::new(
-            self.cx.service().clone(),
-            self.cx.python().clone(),
-            Arc::clone(&session.settings),
-            self.cx.host().clone(),
-            logs,
-        )?;
+        let (service, python, host) = (self.cx.service().clone(), self.cx.python(), self.cx.host());
+        let api = InProcessApi::for_supervisors(service, python, &session.settings, host)?;
+        let settings = Arc::clone(&session.settings);
+        let supervision = Supervision::new(Arc::new(api), python.clone(), settings, host.clone(), logs);
         let slots = usize::try_from(session.settings.core.parallelism).unwrap_or(usize::MAX);
         Ok(LocalExecutor::new(Arc::new(supervision), slots))
     }
