@@ -11,7 +11,7 @@ use ferroflow_python::{Child, ChildLimits, Entry, Remains, Sink, serve};
 use ferroflow_telemetry::{chain, clock};
 use rmpv::Value;
 
-use crate::CallbackWorkload;
+use crate::ExecuteCallback;
 use crate::room::when_there_is_room;
 use crate::supervise::{GRACE, Supervision, how};
 use crate::task_log::TaskLog;
@@ -19,7 +19,7 @@ use crate::task_log::TaskLog;
 impl Supervision {
     /// Runs a callback to its end, and reports what became of it. One that is not queued any more is left alone. Answers
     /// what is left of a process that cannot be killed.
-    pub async fn run_callback(&self, workload: &CallbackWorkload) -> Option<Remains> {
+    pub async fn run_callback(&self, workload: &ExecuteCallback) -> Option<Remains> {
         let mut remains = None;
         if let Err(refusal) = self.try_to_run_callback(workload, &mut remains).await {
             tracing::error!(id = %workload.id, "what became of a callback cannot be stored: {}", chain(&refusal));
@@ -29,7 +29,7 @@ impl Supervision {
 
     async fn try_to_run_callback(
         &self,
-        workload: &CallbackWorkload,
+        workload: &ExecuteCallback,
         remains: &mut Option<Remains>,
     ) -> Result<(), Refusal> {
         let api = self.api.of_workload("");
@@ -62,7 +62,7 @@ impl Supervision {
     /// Asks for leave to run it.
     async fn begin(
         &self,
-        workload: &CallbackWorkload,
+        workload: &ExecuteCallback,
         api: &Arc<dyn ExecutionApi>,
         pid: i32,
     ) -> Result<Option<HeldCallback>, Refusal> {
@@ -97,7 +97,7 @@ impl Supervision {
 
     async fn not_started(
         &self,
-        workload: &CallbackWorkload,
+        workload: &ExecuteCallback,
         api: &Arc<dyn ExecutionApi>,
         reason: &str,
     ) -> Result<(), Refusal> {
@@ -124,7 +124,7 @@ impl Supervision {
 }
 
 /// What `callback.py` is told.
-fn first(workload: &CallbackWorkload) -> Value {
+fn first(workload: &ExecuteCallback) -> Value {
     let bundle = &workload.bundle_info;
     map([
         ("id", workload.id.to_string().into()),

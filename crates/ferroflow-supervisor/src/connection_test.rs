@@ -13,7 +13,7 @@ use rmpv::Value;
 
 use uuid::Uuid;
 
-use crate::ConnectionTestWorkload;
+use crate::TestConnection;
 use crate::room::when_there_is_room;
 use crate::supervise::{GRACE, Supervision};
 
@@ -23,7 +23,7 @@ const LEEWAY: Duration = Duration::from_secs(15);
 impl Supervision {
     /// Tries a connection. What comes of it, its process tells; if it told nothing, that is put down. Answers what is left
     /// of a process that cannot be killed.
-    pub async fn try_connection(&self, workload: &ConnectionTestWorkload) -> Option<Remains> {
+    pub async fn try_connection(&self, workload: &TestConnection) -> Option<Remains> {
         let api = self.api.of_workload("");
         let (reported, mut remains) = (ReportedTest::default(), None);
         if let Err(reason) = self.try_to_try_connection(workload, &api, &reported, &mut remains).await {
@@ -59,7 +59,7 @@ impl Supervision {
 
     async fn try_to_try_connection(
         &self,
-        workload: &ConnectionTestWorkload,
+        workload: &TestConnection,
         api: &Arc<dyn ExecutionApi>,
         reported: &ReportedTest,
         remains: &mut Option<Remains>,

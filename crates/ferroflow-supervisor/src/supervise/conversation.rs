@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 use tokio::sync::watch;
 
 use super::Watcher;
-use crate::Workload;
+use crate::ExecuteTask;
 use crate::task_log::TaskLog;
 use crate::zygotes::Origin;
 
@@ -180,7 +180,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-pub(super) fn asker(workload: &Workload) -> Asker {
+pub(super) fn asker(workload: &ExecuteTask) -> Asker {
     let ti = &workload.ti;
     Asker {
         dag_id: Some(ti.dag_id.clone()),

@@ -22,7 +22,7 @@ use ferroflow_telemetry::chain;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::Workload;
+use crate::ExecuteTask;
 use crate::room::when_there_is_room;
 use crate::task_log::{TaskLog, TaskLogs};
 use crate::zygotes::Zygotes;
@@ -118,7 +118,7 @@ impl Supervision {
     /// Runs a task instance to its end. `order` tells it to end before.
     pub async fn supervise(
         &self,
-        workload: &Workload,
+        workload: &ExecuteTask,
         watcher: &dyn Watcher,
         mut order: watch::Receiver<Option<EndOrder>>,
     ) -> Supervised {
@@ -177,7 +177,7 @@ impl Supervision {
     fn reports<'a>(
         &'a self,
         api: &'a Arc<dyn ExecutionApi>,
-        workload: &Workload,
+        workload: &ExecuteTask,
         pid: i32,
         give_back: &'a (dyn Fn() + Send + Sync),
     ) -> Reports<'a> {

@@ -10,7 +10,7 @@ use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{Db, Options, ScopedFutureExt as _, dag_run};
 use ferroflow_execution::InProcessApi;
-use ferroflow_executor::{LocalExecutor, Supervision, TaskLogs};
+use ferroflow_executor::{EventSender, Executor as _, LocalExecutor, Supervision, TaskLogs, executor_events};
 use ferroflow_model::state::{RunState, TriggeredBy};
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::{Sink, Stream};
@@ -162,13 +162,16 @@ impl Stage {
     async fn play(&self, dag_id: &str, run_id: &str) -> Result<(), String> {
         let now = clock::now();
         let mut run = ActiveRun::load(&self.db, &self.run_settings, dag_id, run_id, now).await.unwrap();
-        let mut executor = LocalExecutor::new(Arc::clone(&self.supervision), SLOTS);
+        let (channel, mut events) = executor_events();
+        let sender = EventSender::new(Arc::new(LocalExecutor::name()), channel);
+        let executor = LocalExecutor::new(Arc::clone(&self.supervision), SLOTS, sender);
         let mut heard = Heard::default();
         let drive = Drive {
             db: &self.db,
             run_settings: &self.run_settings,
             service: self.cx.service(),
-            executor: &mut executor,
+            executor: &executor,
+            events: &mut events,
             paths: &self.paths,
             is_marked: &|_| false,
             watcher: &mut heard,

@@ -1,27 +1,11 @@
 //! The executors that `[core] executor` names.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-/// The classes that need no path.
-const KNOWN: [(&str, &str); 3] = [
-    ("LocalExecutor", "airflow.executors.local_executor.LocalExecutor"),
-    ("CeleryExecutor", "airflow.providers.celery.executors.celery_executor.CeleryExecutor"),
-    (
-        "KubernetesExecutor",
-        "airflow.providers.cncf.kubernetes.executors.kubernetes_executor.KubernetesExecutor",
-    ),
-];
+use ferroflow_model::admission::ExecutorName;
 
-/// How an executor is named.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExecutorName {
-    /// The short name.
-    pub alias: Option<String>,
-    /// Where its class is imported from.
-    pub module_path: String,
-    /// The team that it works for, or `None` for all.
-    pub team: Option<String>,
-}
+use crate::registry::KINDS;
 
 /// `[core] executor` cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +28,9 @@ pub enum BadExecutors {
     /// There is none for all teams, or it is not the first.
     #[error("[core] executor: the executors for all teams must be there, and come first")]
     NoneForAll,
+    /// One is not served here.
+    #[error("[core] executor: {0} is not available here; LocalExecutor is")]
+    NotAvailable(String),
 }
 
 /// The executors of `[core] executor`, the first of which is the default. Those of teams are passed over unless teams are
@@ -74,7 +61,7 @@ pub fn executor_names(text: &str, multi_team: bool) -> Result<Vec<ExecutorName>,
         for word in list.split(',').map(str::trim) {
             let name = executor_name(word, team.clone())?;
             if !paths.insert(name.module_path.clone()) {
-                return Err(BadExecutors::Twice(name.module_path));
+                return Err(BadExecutors::Twice(name.module_path.to_string()));
             }
             names.push(name);
         }
@@ -86,16 +73,17 @@ fn executor_name(word: &str, team: Option<String>) -> Result<ExecutorName, BadEx
     let unknown = || BadExecutors::Unknown(word.to_owned());
     let (alias, class) = match word.split_once(':') {
         None => (None, word),
-        Some((alias, class)) => (Some(alias.to_owned()), class),
+        Some((alias, class)) => (Some(alias), class),
     };
-    if let Some((name, path)) = KNOWN.iter().find(|(name, _)| *name == class) {
-        let alias = Some(alias.unwrap_or_else(|| (*name).to_owned()));
-        return Ok(ExecutorName { alias, module_path: (*path).to_owned(), team });
+    let team = team.map(Arc::from);
+    if let Some(kind) = KINDS.iter().find(|kind| kind.class == class) {
+        let alias = Some(alias.unwrap_or(kind.class).into());
+        return Ok(ExecutorName { alias, module_path: kind.module_path.into(), team });
     }
     if !class.contains('.') || class.contains(':') {
         return Err(unknown());
     }
-    Ok(ExecutorName { alias, module_path: class.to_owned(), team })
+    Ok(ExecutorName { alias: alias.map(Into::into), module_path: class.into(), team })
 }
 
 #[cfg(test)]

@@ -1,25 +1,21 @@
-//! Task instances that an executor of this host had, which is gone.
+//! Workloads that an executor of this host had, which is gone.
 //!
-//! Tasks do not outlive the process that supervises them: the kernel ends Python's fork server and its children with
-//! it. So there is nothing to take over, but much to account for: what ran has ended without a word, and what was only
-//! queued has not begun.
+//! They do not outlive the process that supervises them: the kernel ends Python's fork server and its children with it. So
+//! there is nothing to take over, but much to account for: what ran has ended without telling, and what was only queued has
+//! not begun.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use ferroflow_db::callback::due::HolderProcess;
-use ferroflow_execution::Refusal;
-use ferroflow_execution::api::UnreportedEnd;
-use ferroflow_model::state::TaskState;
 use ferroflow_python::{Entry, processes};
-use ferroflow_supervisor::Supervision;
-use ferroflow_telemetry::clock;
 use jiff::{SignedDuration, Timestamp};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use uuid::Uuid;
 
-/// What a task is told that lost its supervisor.
+use crate::{Adopted, Orphan, WorkloadKey};
+
+/// Why a task has ended that lost its supervisor.
 const REASON: &str = "The process that supervised the task has ended, and the task with it.";
 
 /// So much later than its row says a process may seem to have started: the kernel tells it by its own clock.
@@ -29,86 +25,14 @@ const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A task instance whose executor is gone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Orphan {
-    /// The identity of its try.
-    pub id: Uuid,
-    /// Which try it is.
-    pub try_number: i32,
-    /// Where it stands.
-    pub state: TaskState,
-    /// The host that it runs on.
-    pub hostname: Option<String>,
-    /// Its process.
-    pub pid: Option<i32>,
-    /// When that was last known to be its process.
-    pub last_seen: Option<Timestamp>,
-}
-
-/// What became of an orphan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Adopted {
-    /// It ran here and runs no more; its row tells what became of it.
-    Settled,
-    /// It had not begun: it can be handed out again.
-    NotBegun,
-    /// It runs on another host, whose executor has to say what became of it.
-    Elsewhere,
-}
-
-/// Ends what runs task instances whose executor is gone, should it still run on this host. Afterwards none of them does
-/// anything any more.
-pub async fn end_tasks(supervision: &Supervision, orphans: &[Orphan]) {
-    let of_orphan = |orphan: &Orphan| {
-        let is_here = orphan.has_begun() && orphan.hostname.as_deref() == Some(&supervision.host.name);
-        let last_seen = orphan.last_seen.unwrap_or(Timestamp::MIN);
-        let pid = orphan.pid.filter(|_| is_here)?;
-        Some(Sought { pid, id: orphan.id, entry: Entry::Task, last_seen })
+/// Ends what runs on this host. Afterwards none of it does anything any more.
+pub(super) async fn adopt(host: &str, orphans: &[Orphan]) -> Vec<Adopted> {
+    let is_here = |orphan: &&Orphan| orphan.has_begun && orphan.hostname.as_deref() == Some(host);
+    end_all(orphans.iter().filter(is_here).filter_map(Sought::of), PATIENCE).await;
+    let fate = |orphan: &Orphan| {
+        if is_here(&orphan) { Adopted::Ended(REASON.to_owned()) } else { Adopted::NotFound }
     };
-    end_all(orphans.iter().filter_map(of_orphan), PATIENCE).await;
-}
-
-/// The same for callbacks, each with its process and the host of that.
-pub async fn end_callbacks(
-    supervision: &Supervision,
-    callbacks: impl Iterator<Item = (Uuid, &HolderProcess)>,
-) {
-    let here = callbacks.filter(|(_, process)| process.hostname == supervision.host.name);
-    let of_callback = |(id, process): (Uuid, &HolderProcess)| Sought {
-        pid: process.pid,
-        id,
-        entry: Entry::Callback,
-        last_seen: process.seen.unwrap_or(Timestamp::MIN),
-    };
-    end_all(here.map(of_callback), PATIENCE).await;
-}
-
-/// Accounts for a task instance whose executor is gone, and whose process was [ended](end_tasks).
-pub async fn adopt(supervision: &Supervision, orphan: &Orphan) -> Result<Adopted, Refusal> {
-    if !orphan.has_begun() {
-        return Ok(Adopted::NotBegun);
-    }
-    if orphan.hostname.as_deref() != Some(&supervision.host.name) {
-        return Ok(Adopted::Elsewhere);
-    }
-    let end = UnreportedEnd {
-        id: orphan.id,
-        try_number: orphan.try_number,
-        hostname: supervision.host.name.clone(),
-        pid: orphan.pid.unwrap_or_default(),
-        should_retry: true,
-        end_date: clock::now(),
-        reason: REASON.to_owned(),
-    };
-    supervision.api.fail_unreported(&end).await?;
-    Ok(Adopted::Settled)
-}
-
-impl Orphan {
-    fn has_begun(&self) -> bool {
-        matches!(self.state, TaskState::Running | TaskState::Restarting)
-    }
+    orphans.iter().map(fate).collect()
 }
 
 /// A process by what it was for: its number may be another's by now.
@@ -146,6 +70,17 @@ async fn end_all(sought: impl Iterator<Item = Sought>, patience: Duration) {
 }
 
 impl Sought {
+    /// What is known of the process of an orphan, which runs on this host.
+    fn of(orphan: &Orphan) -> Option<Self> {
+        let entry = match orphan.workload {
+            WorkloadKey::Task(_) => Entry::Task,
+            WorkloadKey::Callback(_) => Entry::Callback,
+            WorkloadKey::ConnectionTest(_) => Entry::ConnectionTest,
+        };
+        let last_seen = orphan.last_seen.unwrap_or(Timestamp::MIN);
+        Some(Self { pid: orphan.pid?, id: orphan.workload.id(), entry, last_seen })
+    }
+
     /// Airflow's task runner gives its process a title with the id of the try. A child of the fork server that was not
     /// told yet what to run has none; a scheduler that stands still just then would tell it later. One that has started
     /// after the other was last seen has its number from it. What this process or a descendant has started is never it.
