@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferroflow_component::{JobType, LoopStatus};
 use ferroflow_db::notifications;
 use ferroflow_executor::Executor;
 use ferroflow_python::listeners::SchedulerListeners;
@@ -24,7 +25,6 @@ use crate::create_runs::DueRound;
 use crate::due_steps::DueSteps;
 use crate::executors::{Executors, TrackedEvent};
 use crate::kept_events::{KeptEvents, WaitsFor};
-use crate::loop_status::LoopStatus;
 use crate::metrics::Told;
 use crate::put_off::PutOff;
 use crate::queue_tasks::TaskQueue;
@@ -153,7 +153,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             width,
             latest: now,
             told: Told::default(),
-            loop_status: Arc::new(LoopStatus::new(cx.progress.clone())),
+            loop_status: Arc::new(LoopStatus::new(JobType::Scheduler, cx.progress.clone())),
             listeners: None,
             cx,
         }
@@ -229,9 +229,10 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         self.executors.is_idle() && !self.adopters.has_errands()
     }
 
-    /// Where it stands: to be asked by others while it works.
-    pub fn loop_status(&self) -> Arc<LoopStatus> {
-        Arc::clone(&self.loop_status)
+    /// With a status that others look at while it works: the [`Context`] has its progress.
+    #[must_use]
+    pub fn with_loop_status(self, loop_status: Arc<LoopStatus>) -> Self {
+        Self { loop_status, ..self }
     }
 
     /// The executors.

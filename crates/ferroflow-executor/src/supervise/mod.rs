@@ -20,9 +20,7 @@ use ferroflow_execution::{
 };
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{EndOrder, Ending};
-use ferroflow_python::task_instances::InstanceRules;
-use ferroflow_python::timetables::Timetables;
-use ferroflow_python::{Child, ForkServer, Remains, Sink};
+use ferroflow_python::{Child, ForkServer, Remains, RunExtensions, Sink};
 use ferroflow_telemetry::chain;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -78,12 +76,11 @@ impl Supervision {
         if let Some(warning) = undone(&settings) {
             tracing::warn!("{warning}");
         }
-        let timetables = Arc::new(Timetables::new(python.clone(), settings.ferroflow.timetable_timeout));
-        let rules = InstanceRules::new(python.clone(), settings.ferroflow.user_code_timeout);
+        let RunExtensions { timetables, rules } = RunExtensions::new(&python, &settings);
         Ok(Self {
             zygotes: Zygotes::of(&settings),
             runs: RunMaking::new(&settings, host.user.clone(), Some(Arc::clone(&timetables)))?
-                .with_rules(Arc::new(rules)),
+                .with_rules(rules),
             service: Service {
                 db: service.db.with_lock_patience(LOCK_PATIENCE),
                 timetables: Some(timetables),

@@ -7,11 +7,11 @@ use ferroflow_config::Settings;
 use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::{Db, ScopedFutureExt as _, dag, deadline, pool};
 use ferroflow_model::dag::{Dag, Deadline, DeadlineAlert, Demand};
+use ferroflow_scheduler::LOCAL_EXECUTOR;
 use ferroflow_scheduler::executors::executor_names;
 use uuid::Uuid;
 
 use super::finding::{Finding, Topic};
-use crate::commands::scheduler::LOCAL;
 
 /// How many DAGs are read at a time: documents are long.
 const BATCH: usize = 100;
@@ -180,7 +180,7 @@ fn is_local(name: &str, settings: &Settings) -> bool {
     let names = executor_names(&settings.core.executor, settings.core.multi_team).unwrap_or_default();
     let is_meant = |alias: Option<&String>| alias.is_some_and(|alias| alias == name);
     names.iter().any(|known| {
-        known.module_path == LOCAL
-            && (is_meant(known.alias.as_ref()) || [LOCAL, "LocalExecutor"].contains(&name))
+        known.module_path == LOCAL_EXECUTOR
+            && (is_meant(known.alias.as_ref()) || [LOCAL_EXECUTOR, "LocalExecutor"].contains(&name))
     })
 }

@@ -1,10 +1,10 @@
 //! `[core] executor`: who is to run tasks.
 
 use ferroflow_config::{Configuration, Settings};
+use ferroflow_scheduler::LOCAL_EXECUTOR;
 use ferroflow_scheduler::executors::{ExecutorName, executor_names};
 
 use super::finding::{Finding, Topic};
-use crate::commands::scheduler::LOCAL;
 
 pub(super) fn examine(configuration: &Configuration, settings: &Settings) -> Topic {
     let place = configuration.get("core", "executor").ok().flatten().map(|value| value.source.to_string());
@@ -19,7 +19,7 @@ pub(super) fn examine(configuration: &Configuration, settings: &Settings) -> Top
 fn judge(name: &ExecutorName, slots: u32, place: &str) -> Finding {
     let path = name.module_path.as_str();
     let class = path.rsplit('.').next().unwrap_or(path);
-    if path == LOCAL {
+    if path == LOCAL_EXECUTOR {
         return Finding::ok(format!(
             "LocalExecutor: up to {slots} tasks run in processes of the scheduler's host"
         ));
