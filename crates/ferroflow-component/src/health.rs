@@ -1,4 +1,4 @@
-//! `GET /health`: whether this component lives, for whoever restarts it if not; how others on its host do is not asked.
+//! `GET /health`: whether this component lives, for a supervisor that restarts it if not. Others on its host do not count.
 //! `GET /metrics`: what Prometheus reads.
 
 use std::sync::{Arc, OnceLock};
@@ -25,7 +25,7 @@ const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// How many may ask at a time.
 const MAX_CONNECTIONS: usize = 32;
 
-/// How often measurements are summed up, whether anybody reads them or not.
+/// How often measurements are summed up, whether they are read or not.
 const SUM_UP: Duration = Duration::from_secs(5);
 
 /// Where a component answers.
@@ -115,7 +115,7 @@ impl Answering {
             Ok(Some(job)) if job.is_alive(now, self.threshold) => StatusCode::OK,
             Ok(_) => StatusCode::SERVICE_UNAVAILABLE,
             Err(error) => {
-                tracing::warn!("it cannot be told whether the {} lives: {}", self.component, chain(&error));
+                tracing::warn!("the health of the {} cannot be read: {}", self.component, chain(&error));
                 StatusCode::SERVICE_UNAVAILABLE
             }
         }

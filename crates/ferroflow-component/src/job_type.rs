@@ -86,8 +86,8 @@ impl JobType {
         self == Self::DagProcessor
     }
 
-    /// How long the database may take to note the end; without a limit if not given. A row that does not tell it tells the
-    /// same by its old heartbeat, but the peers of a scheduler wait for that.
+    /// How long the database may take to note the end; without a limit if not given. Without it the
+    /// row says the same by its old heartbeat, but the peers of a scheduler would wait for that.
     pub(crate) fn patience_at_end(self) -> Option<Duration> {
         (self != Self::Scheduler).then_some(Duration::from_secs(5))
     }

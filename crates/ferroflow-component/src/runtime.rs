@@ -103,7 +103,7 @@ impl Runtime {
         }
     }
 
-    /// The same in a process whose metrics are shown and which tells its state on a signal.
+    /// The same in a process whose metrics are shown and which logs its state on a signal.
     #[must_use]
     pub fn in_process(self, process: &Process) -> Self {
         Self { metrics: process.shown_metrics(), states: process.states().clone(), ..self }
@@ -120,7 +120,7 @@ impl Runtime {
         RunExtensions::new(&self.python, &self.settings)
     }
 
-    /// Listeners of plugins, to be told what happens from now on.
+    /// Listeners of plugins, which hear what happens from now on.
     pub fn listeners(&self) -> SchedulerListeners {
         SchedulerListeners::start(self.python.clone(), self.settings.ferroflow.user_code_timeout)
     }

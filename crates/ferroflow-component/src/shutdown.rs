@@ -1,4 +1,4 @@
-//! How a process is told to end, and asked for its state.
+//! The signals that stop a process, and the one that asks for its state.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::LoopStatus;
 
-/// The wish that components end. Whoever has it may also end them itself.
+/// The request that components end: made by signals, or by a component that ends and takes the others with it.
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown {
     /// Cancelled when they are to end, once what runs has ended;
@@ -42,7 +42,7 @@ impl Shutdown {
     }
 }
 
-/// The components of this process that can tell their state.
+/// The components of this process that can log their state.
 #[derive(Clone, Debug, Default)]
 pub struct StateReports(Arc<Mutex<Vec<Arc<LoopStatus>>>>);
 

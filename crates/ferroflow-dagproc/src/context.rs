@@ -23,7 +23,7 @@ use crate::child_log::ChildLogs;
 use crate::files::{Candidate, IgnoreSyntax, ListingRules, SafeMode};
 use crate::store::StoreSettings;
 
-/// How long a processor waits for a row that somebody else has locked before it does something else.
+/// How long a processor waits for a row that another transaction has locked before it does something else.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What every part of the processor works with. One per process.
@@ -85,7 +85,7 @@ impl Context {
         Ok(cx)
     }
 
-    /// The same without waiting: whoever needs Python first waits for it.
+    /// The same without waiting: what needs Python first waits for it.
     pub fn new(runtime: &Runtime) -> Self {
         let (settings, python) = (&runtime.settings, &runtime.python);
         let logging = &settings.logging;
@@ -114,7 +114,7 @@ impl Context {
     }
 
     /// The same for a processor that stays, and has other things to do than to wait for a locked row: it comes back to
-    /// it. So does what answers user code, which waits as long as it takes all the same: nobody waits in the database, or
+    /// it. So does what answers user code, which waits as long as it takes all the same: no transaction waits, or
     /// locked rows would use up the connections.
     #[must_use]
     pub fn of_a_processor(self) -> Self {
@@ -144,7 +144,7 @@ impl Context {
         ParsingRequests { service: self.service.clone(), asker: Asker { errand, ..Asker::default() } }
     }
 
-    /// What runs of its DAGs depend on and somebody wrote in Python.
+    /// Custom timetables, weight rules and the mutation hook.
     pub fn extensions(&self) -> &RunExtensions {
         &self.extensions
     }

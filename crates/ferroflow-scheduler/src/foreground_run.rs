@@ -84,11 +84,11 @@ impl<E: Executor> Drive<'_, E> {
                 self.end_running(run, &mut running).await?;
                 return Ok(end);
             }
-            self.hand_over(run, &mut running).await?;
+            let is_any_locked = self.hand_over(run, &mut running).await?;
             if run.needs_step(clock::now()) {
                 continue;
             }
-            match self.wait(run, &running).await {
+            match self.wait(run, &running, is_any_locked).await {
                 Wake::Event(event) => self.take_event(run, &mut running, event).await?,
                 Wake::Time => self.look_elsewhere(run, &running).await?,
                 Wake::Stop => {
@@ -133,8 +133,9 @@ impl<E: Executor> Drive<'_, E> {
         }
     }
 
-    /// Queues what is ready, as much as the executor takes, the weightiest first.
-    async fn hand_over(&mut self, run: &mut ActiveRun, running: &mut Running) -> Result<(), Error> {
+    /// Queues what is ready, as much as the executor takes, the weightiest first. Answers whether another transaction kept
+    /// one from being queued.
+    async fn hand_over(&mut self, run: &mut ActiveRun, running: &mut Running) -> Result<bool, Error> {
         // The process of a try that was put off has to end before the next one begins.
         let is_ready = |instance: &SeenInstance| {
             instance.state == Some(TaskState::Scheduled) && !running.contains_key(&instance.id)
@@ -151,7 +152,7 @@ impl<E: Executor> Drive<'_, E> {
         }
         let references = first_within_limits(run, running, &ready, self.executor.free_slots());
         if references.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let now = clock::now();
         let queued = run.queue(self.db, self.run_settings, &references, ExecutorNames::None, now).await?;
@@ -173,12 +174,14 @@ impl<E: Executor> Drive<'_, E> {
                 self.watcher.on_update(&RunUpdate::Started(&instance));
             }
         }
-        Ok(())
+        let mut missed = queued.missed.iter().filter_map(|instance| run.seen(*instance));
+        Ok(missed.any(|instance| instance.state == Some(TaskState::Scheduled)))
     }
 
-    async fn wait(&mut self, run: &ActiveRun, running: &Running) -> Wake {
+    async fn wait(&mut self, run: &ActiveRun, running: &Running, is_any_locked: bool) -> Wake {
         let now = clock::now();
-        let waits_elsewhere = run.instances().any(|instance| is_elsewhere(&instance, running));
+        let waits_elsewhere =
+            is_any_locked || run.instances().any(|instance| is_elsewhere(&instance, running));
         let due = run.next_due(now).map(|due| until(due, now));
         let look = waits_elsewhere.then_some(LOOK_AGAIN);
         // Without any of these, only a signal ends the wait.

@@ -1,8 +1,8 @@
 //! The heartbeat of a component, which follows the progress of its loop.
 //!
 //! It is as old as the beginning of what the loop is at, or, if one cycle fails after the other, as the first of those. A
-//! component that does not get on for as long as its health check threshold is of no use to anybody: its peers look after
-//! its work, and who watches it restarts it.
+//! component that does not get on for as long as its health check threshold is of no use: its peers look after its work,
+//! and a supervisor restarts it.
 
 use std::sync::Arc;
 use std::time::Duration;

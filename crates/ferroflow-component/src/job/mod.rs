@@ -27,7 +27,7 @@ pub struct Services {
 /// The row of a component that runs.
 pub struct Job {
     pub id: JobId,
-    /// What its loop is doing. A component that does not tell is taken to get on as long as its process lives.
+    /// What its loop is doing. A component that does not use it is taken to get on as long as its process lives.
     pub status: Arc<LoopStatus>,
 }
 

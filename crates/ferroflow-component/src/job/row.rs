@@ -22,7 +22,7 @@ pub async fn start(db: &Db, job_type: JobType, host: &Host, now: Timestamp) -> R
     Ok(id)
 }
 
-/// Shows that the component lives. A peer that took it for dead is told otherwise: its row is running again. False if its
+/// Shows that the component lives. Its row is running again even if a peer took it for dead. False if its
 /// row is gone.
 pub async fn beat(db: &Db, job_type: JobType, id: i64, now: Timestamp) -> Result<bool, Error> {
     let beaten = db.transact(|tx| async move { job::heartbeat(tx, id, now).await }.scope_boxed()).await;

@@ -174,7 +174,7 @@ impl Served {
     }
 }
 
-/// As the official server tells it.
+/// In the form of the official server.
 fn refusal(status: StatusCode, detail: &str) -> Response {
     let body = serde_json::json!({ "detail": detail }).to_string();
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()

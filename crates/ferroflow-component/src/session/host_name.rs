@@ -8,7 +8,7 @@ use ferroflow_python::host_name;
 
 use crate::Error;
 
-/// Has the resolver tell the full name (`AI_CANONNAME`).
+/// Asks the resolver for the full name (`AI_CANONNAME`).
 const CANONICAL_NAME: i32 = 2;
 
 /// The name that a function gives to a host that calls itself so (`[core] hostname_callable`). Those functions that

@@ -46,13 +46,13 @@ impl Session {
     }
 
     /// The same for a command that starts much to answer a question: without a wish for more or less, only what is
-    /// wrong is told.
+    /// wrong is logged.
     pub fn start_quietly(environment: &Environment) -> Result<Self, Error> {
         let quiet = |level: &str| if level == "INFO" { "WARNING" } else { level }.to_owned();
         Self::start_logging(environment, quiet, None)
     }
 
-    /// The same for a command that tells of the configuration itself.
+    /// The same for a command that shows the configuration itself.
     pub fn start_without_warnings(environment: &Environment) -> Result<Self, Error> {
         let (configuration, settings, fernet) = Self::read(environment)?;
         let form = LogForm { is_json: settings.logging.json_logs, file: None };
@@ -145,13 +145,13 @@ impl Session {
         }
     }
 
-    /// What to tell and what to do if everybody on this host can read the database, which holds secrets.
+    /// A warning and what to do about it, if every user of this host can read the database, which holds secrets.
     pub fn database_open_to_all(&self) -> Option<(String, String)> {
         let files = sqlite_files::readable_by_all(&self.database_url().ok()?);
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         (!files.is_empty()).then(|| {
-            let told = "every user of this host can read the database, with passwords and XComs in it";
-            (told.to_owned(), format!("chmod 600 {}", files.join(" ")))
+            let warning = "every user of this host can read the database, with passwords and XComs in it";
+            (warning.to_owned(), format!("chmod 600 {}", files.join(" ")))
         })
     }
 
