@@ -46,10 +46,10 @@ pub struct Options {
     pub num_runs: Option<u32>,
 }
 
-/// How long the database may take to be told at the end: a service manager has no more patience.
+/// How long the database may take for the last writes: a service manager has no more patience.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Processes DAG files until it is told to stop, or until all were parsed as often as asked.
+/// Processes DAG files until it is stopped, or until all were parsed as often as asked.
 pub async fn run(runtime: &Runtime, options: &Options, shutdown: &Shutdown) -> Result<(), Error> {
     let cx = Arc::new(Context::new(runtime).of_a_processor());
     tokio::select! {

@@ -41,7 +41,7 @@ pub(crate) struct Stage<'r> {
     job_id: i64,
 }
 
-/// Does something with a stage. Ctrl-C is told to it by `stage.stop`; until the work begins, it ends the command.
+/// Does something with a stage. Ctrl-C cancels `stage.stop`; until the work begins, it ends the command.
 pub(crate) fn on_stage<T>(
     session: &Session,
     variables: Vec<(OsString, OsString)>,

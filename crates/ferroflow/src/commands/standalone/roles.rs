@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::snapshot::Phase;
 
 impl Phase {
-    /// What somebody wants of it: that it ends, and that it ends soon.
+    /// What was asked of it: that it ends, and that it ends soon.
     pub(super) fn of(shutdown: &Shutdown) -> Self {
         match (shutdown.stop.is_cancelled(), shutdown.hurry.is_cancelled()) {
             (false, _) => Self::Working,
@@ -19,7 +19,7 @@ impl Phase {
     }
 }
 
-/// Runs them until they are told to end, or one ends by itself. The DAG processor is the last to end: what tasks leave for
+/// Runs them until they are stopped, or one ends by itself. The DAG processor is the last to end: what tasks leave for
 /// it, it does as long as they run.
 pub(super) async fn run_roles(runtime: Arc<Runtime>, shutdown: Shutdown) -> Result<()> {
     // What hurries the scheduler says nothing to the DAG processor, which waits for nothing.
