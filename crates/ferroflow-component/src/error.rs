@@ -4,6 +4,7 @@ use std::io;
 
 use ferroflow_db::ConnectError;
 use ferroflow_db::encoding::fernet::FernetError;
+use ferroflow_execution::BadRunIdPattern;
 use ferroflow_python::host_name::Nameless;
 use ferroflow_python::interpreter::NoInterpreter;
 use ferroflow_telemetry::UnknownLevel;
@@ -34,6 +35,8 @@ pub enum Error {
     PythonNotReady(#[source] ferroflow_python::Error),
     #[error("the {component} could not be started")]
     NotStarted { component: &'static str, source: Box<Error> },
+    #[error(transparent)]
+    BadRunIdPattern(#[from] BadRunIdPattern),
     #[error(transparent)]
     Metrics(#[from] MetricsError),
     #[error("OTEL_METRIC_EXPORT_INTERVAL: {0:?} is not a number of milliseconds")]

@@ -9,7 +9,8 @@ use std::time::Duration;
 use ferroflow_config::{Environment, Settings};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::{Db, notifications, schema};
-use ferroflow_execution::{Host, MaskRules, Masker, PythonBackend, Rules, SecretsBackend, Service};
+use ferroflow_execution::api::ExecutionApi;
+use ferroflow_execution::{Host, InProcessApi, PythonBackend, Rules, SecretsBackend, Service};
 use ferroflow_python::extensions::SecretsBackends;
 use ferroflow_python::listeners::SchedulerListeners;
 use ferroflow_python::{ForkServer, ForkServerOptions, RunExtensions};
@@ -120,6 +121,12 @@ impl Runtime {
         RunExtensions::new(&self.python, &self.settings)
     }
 
+    /// What supervisors in this process report to: no other process answers them.
+    pub fn execution_api(&self) -> Result<Arc<dyn ExecutionApi>, Error> {
+        let service = self.service.clone();
+        Ok(Arc::new(InProcessApi::for_supervisors(service, &self.python, &self.settings, &self.host)?))
+    }
+
     /// Listeners of plugins, which hear what happens from now on.
     pub fn listeners(&self) -> SchedulerListeners {
         SchedulerListeners::start(self.python.clone(), self.settings.ferroflow.user_code_timeout)
@@ -159,7 +166,6 @@ pub(crate) fn service(
         environment: Arc::new(environment),
         backend,
         timetables: None,
-        masker: Arc::new(Masker::new(MaskRules::of(settings))),
         rules: Rules::of(settings),
     }
 }

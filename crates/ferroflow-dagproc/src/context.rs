@@ -9,7 +9,8 @@ use std::time::Duration;
 use ferroflow_component::Runtime;
 use ferroflow_config::Settings;
 use ferroflow_db::Db;
-use ferroflow_execution::{Asker, Host, ParsingRequests, Service};
+use ferroflow_execution::wire::{Asker, Client, ParsingRequests};
+use ferroflow_execution::{Host, InProcessApi, MaskRules, Masker, Service};
 use ferroflow_model::file_queue::SortMode;
 use ferroflow_python::bundles::{Bundles, ConfiguredBundle};
 use ferroflow_python::extensions::{Discovery, Listeners};
@@ -45,6 +46,8 @@ pub struct Context {
     waiting_for_python: AtomicUsize,
     /// Whether a DAG has become stale since what all of those have left was deleted.
     pub(crate) has_stale_dags_to_forget: AtomicBool,
+    /// Learns the secrets that user code of DAG files is given.
+    masker: Arc<Masker>,
 }
 
 /// Whether anybody listens to import errors.
@@ -88,11 +91,12 @@ impl Context {
     /// The same without waiting: what needs Python first waits for it.
     pub fn new(runtime: &Runtime) -> Self {
         let (settings, python) = (&runtime.settings, &runtime.python);
+        let masker = Arc::new(Masker::new(MaskRules::of(settings)));
         let logging = &settings.logging;
         let logs = ChildLogs::new(
             logging.dag_processor_child_process_log_directory.clone(),
             &logging.dag_processor_log_target,
-            Arc::clone(&runtime.service.masker),
+            Arc::clone(&masker),
         );
         Self {
             store: StoreSettings::new(settings, Arc::clone(&runtime.fernet)),
@@ -110,6 +114,7 @@ impl Context {
             configured: OnceCell::new(),
             logs,
             host: runtime.host.clone(),
+            masker,
         }
     }
 
@@ -141,7 +146,11 @@ impl Context {
     /// The same, for user code of a DAG file: by that its requests are named in the log.
     pub(crate) fn requests_of(&self, file: &Path) -> ParsingRequests {
         let errand = Some(format!("DAG file {}", file.display()));
-        ParsingRequests { service: self.service.clone(), asker: Asker { errand, ..Asker::default() } }
+        let client = Client {
+            api: Arc::new(InProcessApi::new(self.service.clone())),
+            masker: Arc::clone(&self.masker),
+        };
+        ParsingRequests { client, asker: Asker { errand, ..Asker::default() } }
     }
 
     /// Custom timetables, weight rules and the mutation hook.

@@ -6,20 +6,20 @@ use ferroflow_component::serve_logs::LogServer;
 use ferroflow_component::{Job, JobType, Runtime, Services, Shutdown, run_job};
 use ferroflow_db::Dialect;
 use ferroflow_execution::Service;
-use ferroflow_executor::{CannotSupervise, LocalExecutor, Supervision, TaskLogs};
+use ferroflow_executor::{
+    BadExecutors, CannotSupervise, Resources, Supervision, TaskLogs, construct, executor_events,
+    executor_names,
+};
 use ferroflow_python::descriptors;
 use ferroflow_python::listeners::Happened;
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_telemetry::clock::{self, signed};
 
-use crate::chores::{KeptBack, LocalOnly, Unsettled};
-use crate::executors::{BadExecutors, Executors, NamedExecutor, executor_names};
-use crate::run::{ExecutorNames, Pace, RunSettings};
+use crate::chores::{KeptBack, Unsettled};
+use crate::executors::Executors;
+use crate::run::{Pace, RunSettings};
 use crate::scheduler::{Loops, Parts, Scheduler};
 use crate::{Context, Definitions, LOCK_PATIENCE, LogPaths, Questions, TemplateError};
-
-/// The only executor that there is here.
-pub const LOCAL_EXECUTOR: &str = "airflow.executors.local_executor.LocalExecutor";
 
 /// How many runs are examined at a time, where the database takes more than one writer.
 const RUNS_AT_A_TIME: usize = 4;
@@ -44,12 +44,8 @@ pub enum CannotSchedule {
     Component(#[from] ferroflow_component::Error),
     #[error(transparent)]
     Executors(#[from] BadExecutors),
-    #[error("[core] executor: {0} is not available here; LocalExecutor is")]
-    NoSuchExecutor(String),
     #[error(transparent)]
     LogPaths(#[from] TemplateError),
-    #[error(transparent)]
-    Supervision(CannotSupervise),
     #[error("tasks cannot be run")]
     NoTasks(#[source] CannotSupervise),
 }
@@ -83,15 +79,13 @@ async fn schedule(
     Ok(())
 }
 
-async fn cycles(scheduler: &mut Scheduler<LocalExecutor, LocalOnly>, loops: Loops, shutdown: &Shutdown) {
+async fn cycles(scheduler: &mut Scheduler, loops: Loops, shutdown: &Shutdown) {
     scheduler.run(&shutdown.stop, loops).await;
     if !scheduler.is_idle() {
         tracing::info!("waiting for running tasks; once more ends them");
     }
     scheduler.drain(&shutdown.hurry).await;
-    for executor in scheduler.executors().each() {
-        executor.shut_down().await;
-    }
+    scheduler.executors().shut_down().await;
 }
 
 /// Returns only if there is a reason: work that needs no Python is done before it is there.
@@ -103,22 +97,16 @@ async fn cannot_run_tasks(supervision: &Supervision) -> CannotSupervise {
 }
 
 fn supervision(runtime: &Runtime) -> Result<Supervision, CannotSchedule> {
-    let settings = &runtime.settings;
-    Supervision::new(
-        runtime.service.clone(),
-        runtime.python.clone(),
-        Arc::clone(settings),
-        runtime.host.clone(),
-        TaskLogs::of(settings),
-    )
-    .map_err(CannotSchedule::Supervision)
+    let Runtime { settings, python, host, .. } = runtime;
+    let (api, logs) = (runtime.execution_api()?, TaskLogs::of(settings));
+    Ok(Supervision::new(api, python.clone(), Arc::clone(settings), host.clone(), logs))
 }
 
 fn scheduler(
     runtime: &Runtime,
     job: &Job,
     supervision: &Arc<Supervision>,
-) -> Result<Scheduler<LocalExecutor, LocalOnly>, CannotSchedule> {
+) -> Result<Scheduler, CannotSchedule> {
     let (settings, job_id) = (&runtime.settings, job.id.get());
     let extensions = runtime.extensions();
     let db = runtime.db.with_lock_patience(LOCK_PATIENCE);
@@ -136,8 +124,7 @@ fn scheduler(
         db,
     };
     let paths = LogPaths::new(&settings.logging.log_filename_template)?;
-    let (executors, adopters) = executors(runtime, supervision)?;
-    let parts = Parts { cx: Arc::new(cx), paths, executors, adopters, width };
+    let parts = Parts { cx: Arc::new(cx), paths, executors: executors(runtime, supervision)?, width };
     let listeners = runtime.listeners();
     listeners.tell(Happened::Starting(job_id));
     tracing::info!(job_id, "scheduling");
@@ -145,28 +132,16 @@ fn scheduler(
     Ok(scheduler.with_listeners(listeners).with_loop_status(Arc::clone(&job.status)))
 }
 
-fn executors(
-    runtime: &Runtime,
-    supervision: &Arc<Supervision>,
-) -> Result<(Executors<LocalExecutor>, LocalOnly), CannotSchedule> {
+fn executors(runtime: &Runtime, supervision: &Arc<Supervision>) -> Result<Executors, CannotSchedule> {
     let settings = &runtime.settings;
-    let slots = usize::try_from(settings.core.parallelism).unwrap_or(usize::MAX);
     let at_a_time = settings.core.parallelism.saturating_add(settings.dag_processor.parsing_processes);
     if let Some(warning) = descriptors::shortage(at_a_time.into()) {
         tracing::warn!("{warning}");
     }
-    let (mut list, mut besides) = (Vec::new(), Vec::new());
-    for name in executor_names(&settings.core.executor, settings.core.multi_team)? {
-        if name.module_path != LOCAL_EXECUTOR {
-            return Err(CannotSchedule::NoSuchExecutor(name.module_path));
-        }
-        let names = name.alias.clone().into_iter();
-        let names = names.chain([LOCAL_EXECUTOR.to_owned(), "LocalExecutor".to_owned()]);
-        let executor = LocalExecutor::new(Arc::clone(supervision), slots);
-        besides.push((names.collect(), executor.errands()));
-        list.push(NamedExecutor { name, slots, names: ExecutorNames::None, executor });
-    }
-    Ok((Executors::new(list), LocalOnly { supervision: Arc::clone(supervision), executors: besides }))
+    let names = executor_names(&settings.core.executor, settings.core.multi_team)?;
+    let resources = Resources { settings: Arc::clone(settings), supervision: Arc::clone(supervision) };
+    let (channel, events) = executor_events();
+    Ok(Executors::new(construct(names, &resources, &channel)?, events))
 }
 
 impl RunSettings {

@@ -42,7 +42,7 @@ pub mod start_runs;
 pub mod why;
 mod workload;
 
-pub use component::{CannotSchedule, LOCAL_EXECUTOR, Options, run};
+pub use component::{CannotSchedule, Options, run};
 pub use context::Context;
 pub use definitions::Definitions;
 pub use error::Error;

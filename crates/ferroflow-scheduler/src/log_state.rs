@@ -1,18 +1,16 @@
-//! What a scheduler knows, for an operator who asks (SIGUSR2). Where its loop stands, which is logged at once, is told by
+//! What a scheduler knows, for an operator who asks (SIGUSR2). Where its loop stands, which is logged at once, is logged by
 //! [`LoopStatus`](ferroflow_component::LoopStatus).
 
-use ferroflow_executor::Executor;
 use jiff::Timestamp;
 
-use crate::chores;
 use crate::kept_events::WaitsFor;
 use crate::scheduler::Scheduler;
 
-/// Of how many runs and tasks each is told by name.
+/// How many runs and tasks are logged by name.
 const MAX_NAMED: usize = 1000;
 
-impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
-    /// Tells what runs, what waits, and what is waited for.
+impl Scheduler {
+    /// Logs what runs, what waits, and what is waited for.
     pub(crate) fn log_state(&self, now: Timestamp) {
         tracing::info!(
             job_id = self.cx.job_id,
@@ -41,8 +39,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         for slots in self.executors.slots() {
             let executor = slots.executor;
             let (slots, running) = (executor.slots, executor.occupied);
-            tracing::info!(executor = %executor.module_path, slots, running, "state: an executor");
+            tracing::info!(executor = %executor.name.module_path, slots, running, "state: an executor");
         }
+        self.executors.debug_dump();
         for (key, try_number, has_told) in self.executors.have().take(MAX_NAMED) {
             let (dag_id, run_id, task_id) = (&key.dag_id, &key.run_id, &key.task_id);
             let map_index = key.map_index;

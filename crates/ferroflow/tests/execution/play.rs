@@ -10,7 +10,7 @@ use ferroflow_dagproc::{Context, run_callbacks_of_run};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::{Db, Options, ScopedFutureExt as _, dag_run};
 use ferroflow_execution::Host;
-use ferroflow_executor::{LocalExecutor, Supervision, TaskLogs};
+use ferroflow_executor::{EventSender, Executor as _, LocalExecutor, Supervision, TaskLogs, executor_events};
 use ferroflow_model::state::{RunState, TriggeredBy};
 use ferroflow_python::{Sink, Stream};
 use ferroflow_scheduler::foreground_run::{Drive, End, RunUpdate, Watcher};
@@ -74,19 +74,15 @@ impl Stage {
         let runtime = Runtime::of(parts, variables.collect());
         let cx = Arc::new(Context::start(&runtime).await.unwrap());
         Pass::to_store(&cx, &[]).await.unwrap().store(|_| ()).await.unwrap();
-        let supervision = Supervision::new(
-            runtime.service.clone(),
-            runtime.python.clone(),
-            Arc::clone(&settings),
-            runtime.host.clone(),
-            TaskLogs::of(&settings),
-        );
+        let (python, host, logs) = (&runtime.python, &runtime.host, TaskLogs::of(&settings));
+        let api = runtime.execution_api().unwrap();
+        let supervision = Supervision::new(api, python.clone(), Arc::clone(&settings), host.clone(), logs);
         let now = clock::now();
         let job_id = job_row::start(&db, JobType::DagTest, &runtime.host, now).await.unwrap();
         let rules = Arc::clone(&cx.extensions().rules);
         let run_settings = RunSettings::of(&runtime, job_id, Pace::Scheduled, rules);
         let paths = LogPaths::new(&settings.logging.log_filename_template).unwrap();
-        Self { supervision: Arc::new(supervision.unwrap()), runtime, db, cx, run_settings, paths, job_id }
+        Self { supervision: Arc::new(supervision), runtime, db, cx, run_settings, paths, job_id }
     }
 
     /// Plays the runs of a wave, and those that their tasks ask for.
@@ -151,13 +147,16 @@ impl Stage {
     async fn play(&self, dag_id: &str, run_id: &str) -> Result<(), String> {
         let now = clock::now();
         let mut run = ActiveRun::load(&self.db, &self.run_settings, dag_id, run_id, now).await.unwrap();
-        let mut executor = LocalExecutor::new(Arc::clone(&self.supervision), SLOTS);
+        let (channel, mut events) = executor_events();
+        let sender = EventSender::new(Arc::new(LocalExecutor::name()), channel);
+        let executor = LocalExecutor::new(Arc::clone(&self.supervision), SLOTS, sender);
         let mut heard = Heard::default();
         let drive = Drive {
             db: &self.db,
             run_settings: &self.run_settings,
             service: &self.runtime.service,
-            executor: &mut executor,
+            executor: &executor,
+            events: &mut events,
             paths: &self.paths,
             is_marked: &|_| false,
             watcher: &mut heard,

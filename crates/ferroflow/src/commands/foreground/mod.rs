@@ -14,7 +14,9 @@ use ferroflow_component::{Job, JobType, Runtime, Services, Session, Shutdown, ru
 use ferroflow_dagproc::{Context, run_callbacks_of_run};
 use ferroflow_db::{Db, ScopedFutureExt as _};
 use ferroflow_execution::Service;
-use ferroflow_executor::{LocalExecutor, Supervision, TaskLogs};
+use ferroflow_executor::{
+    EventSender, ExecutorEvents, LocalExecutor, Supervision, TaskLogs, executor_events,
+};
 use ferroflow_model::timetable::DataInterval;
 use ferroflow_scheduler::run::{ActiveRun, Definition, Pace, RunSettings};
 use ferroflow_scheduler::{LogPaths, manual_run};
@@ -89,20 +91,17 @@ impl<'r> Stage<'r> {
         &self.runtime.service
     }
 
-    /// What runs tasks, with their logs on the terminal as well.
-    pub(crate) fn executor(&self) -> Result<LocalExecutor> {
-        let settings = &self.runtime.settings;
+    /// What runs tasks, with their logs on the terminal as well, and what it tells.
+    pub(crate) fn executor(&self) -> Result<(LocalExecutor, ExecutorEvents)> {
+        let Runtime { settings, python, host, .. } = self.runtime;
         let mut logs = TaskLogs::of(settings);
         logs.echo = Some(Arc::new(Terminal));
-        let supervision = Supervision::new(
-            self.runtime.service.clone(),
-            self.runtime.python.clone(),
-            Arc::clone(settings),
-            self.runtime.host.clone(),
-            logs,
-        )?;
+        let api = self.runtime.execution_api()?;
+        let supervision = Supervision::new(api, python.clone(), Arc::clone(settings), host.clone(), logs);
         let slots = usize::try_from(settings.core.parallelism).unwrap_or(usize::MAX);
-        Ok(LocalExecutor::new(Arc::new(supervision), slots))
+        let (channel, events) = executor_events();
+        let events_of = EventSender::new(Arc::new(LocalExecutor::name()), channel);
+        Ok((LocalExecutor::new(Arc::new(supervision), slots, events_of), events))
     }
 
     /// The newest version of a DAG.

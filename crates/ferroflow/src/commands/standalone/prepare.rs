@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_scheduler::LOCAL_EXECUTOR;
-use ferroflow_scheduler::executors::executor_names;
+use ferroflow_executor::{LOCAL_EXECUTOR, executor_names};
 
 use super::examples::Examples;
 use super::keys;
@@ -85,7 +84,7 @@ fn lock(home: &Path) -> Result<File> {
 /// Whether `[core] executor` names the one that runs tasks in processes of this host, and no other.
 fn runs_tasks_here(settings: &Settings) -> Result<bool> {
     let names = executor_names(&settings.core.executor, settings.core.multi_team)?;
-    Ok(names.iter().all(|name| name.module_path == LOCAL_EXECUTOR))
+    Ok(names.iter().all(|name| *name.module_path == *LOCAL_EXECUTOR))
 }
 
 fn log_file(settings: &Settings) -> Result<PathBuf> {
