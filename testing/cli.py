@@ -20,6 +20,7 @@ from testing import (
     record,
     servers,
     venv,
+    warm,
 )
 from testing.progress import Failure, say, step
 
@@ -38,6 +39,8 @@ EPILOG = """\
 environment of the tests and of COMMAND:
   FERROFLOW_TEST_FOLDER               a folder of this run for what its tests share
   FERROFLOW_TEST_VENV                 the virtualenv that holds the official Airflow
+  FERROFLOW_TEST_WARM_PYTHON          socket of a Python that has imported what Airflow is built on, and
+                                      forks for each script: see testing/warm_python.py
   FERROFLOW_TEST_POSTGRES             URL of a PostgreSQL superuser, in the database "postgres"
   FERROFLOW_TEST_POSTGRES_SOCKET_DIR  directory of that server's unix socket
   FERROFLOW_TEST_MARIADB              URL of a MariaDB user with all privileges, without database
@@ -246,9 +249,11 @@ def _install() -> Path:
 @contextmanager
 def _servers(run_dir: Path, venv_dir: Path) -> Iterator[dict[str, str]]:
     with step("servers"):
+        python = warm.start(run_dir, venv_dir)
         running = servers.start(run_dir, venv_dir)
+        python.wait_until_ready()
     try:
-        yield environment.for_tests(running, venv_dir, run_dir)
+        yield environment.for_tests(running, venv_dir, run_dir, python.socket)
     except Failure:
         servers.ensure_alive(running)
         raise

@@ -22,9 +22,10 @@ KEYRING = "PYTHON_KEYRING_BACKEND"
 CHANCE = "PROPTEST_RNG_SEED"
 
 
-def for_tests(servers: Servers, venv_dir: Path, run_dir: Path) -> dict[str, str]:
+def for_tests(servers: Servers, venv_dir: Path, run_dir: Path, warm_python: Path) -> dict[str, str]:
     return without_servers(run_dir) | {
         "FERROFLOW_TEST_VENV": str(venv_dir),
+        "FERROFLOW_TEST_WARM_PYTHON": str(warm_python),
         "FERROFLOW_TEST_POSTGRES": servers.postgres.url,
         "FERROFLOW_TEST_POSTGRES_SOCKET_DIR": str(servers.postgres.directory),
         "FERROFLOW_TEST_MARIADB": servers.mariadb.url,

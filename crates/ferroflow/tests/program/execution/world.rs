@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ferroflow_config::Environment;
-use ferroflow_testkit::{Server, TestDb, finish, given, repository};
+use ferroflow_testkit::{Server, TestDb, finish_warm, given, repository};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -99,7 +99,7 @@ impl World {
     fn python(&self, script: &str, arguments: &[&str]) -> String {
         let script = repository("testdata/execution").join(script);
         let mut command = self.command(&python(), &[script.to_str().expect("UTF-8")]);
-        finish(command.args(arguments), "").expect_success()
+        finish_warm(command.args(arguments), "").expect_success()
     }
 }
 
