@@ -12,6 +12,7 @@ pub mod extended_json;
 pub mod file_queue;
 pub mod id;
 mod json;
+pub mod key;
 pub mod outcome;
 pub mod partition_mapper;
 mod python_text;

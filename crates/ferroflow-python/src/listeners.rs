@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use ferroflow_model::key::RunKey;
 use ferroflow_telemetry::metrics::user_code::{self, Kind};
 use ferroflow_telemetry::{chain, clock};
 use serde_json::{Value, json};
@@ -30,15 +31,15 @@ pub enum Happened {
     /// It is about to stop.
     Stopping(i64),
     /// A run has started.
-    RunRunning(RunName),
+    RunRunning(RunKey),
     /// A run has ended well.
-    RunSuccess(RunName),
+    RunSuccess(RunKey),
     /// A run has ended badly: how, in Airflow's word.
-    RunFailed(RunName, &'static str),
+    RunFailed(RunKey, &'static str),
     /// A try of a task has failed that could not tell so itself.
     TaskFailed {
         /// The run.
-        run: RunName,
+        run: RunKey,
         /// The task,
         task_id: String,
         /// which of its copies
@@ -46,15 +47,6 @@ pub enum Happened {
         /// and why.
         error: String,
     },
-}
-
-/// Which run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunName {
-    /// The DAG.
-    pub dag_id: String,
-    /// Its name.
-    pub run_id: String,
 }
 
 /// The listeners of an installation, at work.
@@ -177,7 +169,7 @@ impl Happened {
     }
 
     fn params(&self) -> Value {
-        let run = |run: &RunName, msg: &str| json!({"dag_id": run.dag_id, "run_id": run.run_id, "msg": msg});
+        let run = |run: &RunKey, msg: &str| json!({"dag_id": run.dag_id, "run_id": run.run_id, "msg": msg});
         match self {
             Self::Starting(job_id) | Self::Stopping(job_id) => json!({"job_id": job_id}),
             Self::RunRunning(name) => run(name, "started"),

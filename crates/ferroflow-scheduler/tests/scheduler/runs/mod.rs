@@ -10,7 +10,6 @@ mod deadlines;
 mod due;
 mod executor_events;
 mod knobs;
-use crate::user_code::nobody;
 mod obstacles;
 mod official;
 pub(crate) mod place;
