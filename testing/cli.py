@@ -142,7 +142,7 @@ def _parse(arguments: list[str]) -> Callable[[Path], int]:
         "--at-a-time",
         type=_positive,
         metavar="N",
-        help="run so many tests at a time, instead of as many as .config/nextest.toml says: with more, "
+        help="run so many tests at a time, instead of two for each core (4 to 8): with more, "
         "the others are what keeps every core at work",
     )
     parser.add_argument_group(
