@@ -51,6 +51,8 @@ environment of the tests and of COMMAND:
                                       PostgreSQL, for a database name to be appended
   TMPDIR                              a folder of this run, in memory where there is enough
   PROPTEST_RNG_SEED                   seed of property tests: 1, unless it is set already
+  FERROFLOW_SIMULATION_FROM           first seed of simulated schedulers: that of the commit, unless it
+                                      is set already
   Variables that would change what Airflow, Python or a database client does (AIRFLOW*, PYTHON*,
   PG*, MYSQL_*, MARIADB_* and their like) are removed.
 

@@ -12,6 +12,7 @@ mod faulty;
 mod given;
 mod held;
 mod held_rows;
+mod on_every_database;
 mod program;
 mod refusal;
 pub mod replay;

@@ -85,15 +85,7 @@ async fn every_step_of_every_history_ends_as_in_airflow() {
     compare(&urls, &expected);
 }
 
-macro_rules! on_every_database {
-    ($($test:ident),* $(,)?) => {
-        mod sqlite { $(#[tokio::test] async fn $test() { super::$test(ferroflow_testkit::Server::Sqlite).await; })* }
-        mod postgres { $(#[tokio::test] async fn $test() { super::$test(ferroflow_testkit::Server::Postgres).await; })* }
-        mod mariadb { $(#[tokio::test] async fn $test() { super::$test(ferroflow_testkit::Server::MariaDb).await; })* }
-    };
-}
-
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     rows_are_airflows_in_the_middle_and_at_the_end,
     processors_that_meet_over_new_assets_all_succeed,
     a_trigger_that_a_task_waits_for_is_not_shared,

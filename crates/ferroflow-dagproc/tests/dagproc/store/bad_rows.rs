@@ -7,7 +7,7 @@ use jiff::ToSpan as _;
 
 use crate::store::given::{NOW, Place, file, settings};
 
-on_every_database!(a_dag_of_which_a_row_cannot_be_read_stays_as_it_is_beside_its_siblings);
+ferroflow_testkit::on_every_database!(a_dag_of_which_a_row_cannot_be_read_stays_as_it_is_beside_its_siblings);
 
 /// A DAG that has rows in every table that its file is compared with.
 fn dag(place: &Place, dag_id: &str, name: &str) -> Json {

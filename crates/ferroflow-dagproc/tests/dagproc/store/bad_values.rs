@@ -8,7 +8,7 @@ use jiff::ToSpan as _;
 
 use crate::store::given::{NOW, Place, file, settings};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_dag_that_does_not_fit_is_refused_beside_its_siblings,
     a_dag_that_no_longer_fits_is_taken_out_of_service_and_comes_back,
     messages_are_told_whatever_is_in_them,

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::store::given::{NOW, Place, file, settings};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     the_answer_is_stored,
     a_failure_is_told_until_the_timetable_works_again,
     a_run_that_was_made_meanwhile_repeats_the_question,

@@ -10,7 +10,7 @@ use jiff::ToSpan as _;
 
 use crate::store::given::{NOW, Place, file, settings};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_dag_is_stored_again_and_again,
     a_dag_that_is_delivered_stays_in_service_beside_a_broken_one,
     a_crash_is_told_and_takes_no_dag_out_of_service,

@@ -15,14 +15,6 @@ use ferroflow_testkit::{Server, TestDb};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-macro_rules! on_every_database {
-    ($($test:ident),* $(,)?) => {
-        mod sqlite { $(#[tokio::test] async fn $test() { super::$test(ferroflow_testkit::Server::Sqlite).await; })* }
-        mod postgres { $(#[tokio::test] async fn $test() { super::$test(ferroflow_testkit::Server::Postgres).await; })* }
-        mod mariadb { $(#[tokio::test] async fn $test() { super::$test(ferroflow_testkit::Server::MariaDb).await; })* }
-    };
-}
-
 /// When the first parse is.
 pub(crate) const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 

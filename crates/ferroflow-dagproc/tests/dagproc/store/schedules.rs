@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::store::given::{Place, file, settings};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     example_daily_gets_its_runs_at_midnight,
     a_dag_that_was_paused_goes_on_as_catchup_says,
     a_dag_with_all_the_runs_that_it_may_have_gets_none,

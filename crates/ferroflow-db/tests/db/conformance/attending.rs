@@ -7,9 +7,9 @@ use ferroflow_model::state::{JobState, RunState};
 use ferroflow_testkit::{Server, TestDb};
 use jiff::{Timestamp, ToSpan as _};
 
-use crate::conformance::{NOW, add_running_runs, on_every_database};
+use crate::conformance::{NOW, add_running_runs};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     runs_of_living_peers_are_theirs,
     however_many_nobody_looks_after_each_has_its_turn,
     a_run_that_somebody_has_locked_is_not_waited_for,

@@ -9,9 +9,9 @@ use ferroflow_testkit::rows::add_dag;
 use ferroflow_testkit::{Server, TestDb};
 use uuid::Uuid;
 
-use crate::conformance::{NOW, add_running_runs, on_every_database};
+use crate::conformance::{NOW, add_running_runs};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_changed_instance_that_cannot_be_read_hides_no_other,
     a_listener_that_cannot_be_read_hides_no_other,
 );

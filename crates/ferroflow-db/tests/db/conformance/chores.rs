@@ -19,9 +19,9 @@ use jiff::{Timestamp, ToSpan as _};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::conformance::{Gate, NOW, add_running_runs, on_every_database};
+use crate::conformance::{Gate, NOW, add_running_runs};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_scheduler_that_was_heard_of_is_not_given_up,
     orphans_are_told_with_the_state_of_their_scheduler,
     what_dags_test_runs_is_an_orphan_when_that_has_ended,

@@ -8,9 +8,9 @@ use ferroflow_testkit::rows::add_dag;
 use ferroflow_testkit::{Server, TestDb};
 use jiff::ToSpan as _;
 
-use super::{NOW, on_every_database};
+use super::NOW;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_callback_is_held_by_one_and_comes_back_only_when_given_back,
     callbacks_are_taken_by_their_weight,
     a_request_is_taken_once_and_only_for_its_bundle,

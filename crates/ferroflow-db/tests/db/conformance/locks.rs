@@ -11,9 +11,9 @@ use ferroflow_testkit::{Server, TestDb};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::conformance::{Gate, NOW, add_running_runs, get_variable, on_every_database, set_variable};
+use crate::conformance::{Gate, NOW, add_running_runs, get_variable, set_variable};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     each_row_is_shown_to_one_of_two_transactions,
     whoever_comes_second_to_the_pools_is_told_at_once,
     a_busy_lock_does_not_swallow_what_was_written_before,

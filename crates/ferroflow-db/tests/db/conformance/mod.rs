@@ -25,16 +25,6 @@ use ferroflow_testkit::rows::{add_dag, add_run};
 use jiff::{Timestamp, ToSpan as _};
 use tokio::sync::Notify;
 
-/// Instantiates each test for each database.
-macro_rules! on_every_database {
-    ($($test:ident),* $(,)?) => {
-        mod sqlite { $(#[tokio::test] async fn $test() { super::$test(ferroflow_testkit::Server::Sqlite).await; })* }
-        mod postgres { $(#[tokio::test] async fn $test() { super::$test(ferroflow_testkit::Server::Postgres).await; })* }
-        mod mariadb { $(#[tokio::test] async fn $test() { super::$test(ferroflow_testkit::Server::MariaDb).await; })* }
-    };
-}
-pub(crate) use on_every_database;
-
 /// When everything here happens.
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 

@@ -7,9 +7,7 @@ use ferroflow_db::{Db, Error, ScopedFutureExt as _, testing};
 use ferroflow_testkit::{Server, TestDb};
 use tokio::sync::broadcast::error::TryRecvError;
 
-use crate::conformance::on_every_database;
-
-on_every_database!(news_are_heard_after_the_commit, news_of_what_was_undone_are_not_heard);
+ferroflow_testkit::on_every_database!(news_are_heard_after_the_commit, news_of_what_was_undone_are_not_heard);
 
 async fn tell(db: &Db, notifications: &Notification) {
     db.transact(|tx| async move { notifications::notify(tx, notifications.clone()).await }.scope_boxed())

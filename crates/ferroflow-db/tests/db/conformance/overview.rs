@@ -12,9 +12,9 @@ use ferroflow_testkit::{Server, TestDb};
 use jiff::ToSpan as _;
 use uuid::Uuid;
 
-use crate::conformance::{NOW, on_every_database};
+use crate::conformance::NOW;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     runs_are_followed_until_they_end,
     tasks_at_work_are_seen,
     dags_are_counted,

@@ -11,9 +11,9 @@ use ferroflow_testkit::{Server, TestDb, repository};
 use jiff::ToSpan as _;
 use uuid::Uuid;
 
-use crate::conformance::{NOW, on_every_database};
+use crate::conformance::NOW;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     what_is_at_work_is_counted,
     those_that_wait_are_found_by_run_and_by_id,
     runs_are_read_with_their_dags,

@@ -11,9 +11,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Barrier;
 
-use crate::conformance::{get_variable, on_every_database, set_variable};
+use crate::conformance::{get_variable, set_variable};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_deadlock_is_repeated_and_succeeds,
     a_permanent_error_is_not_repeated,
     a_transaction_that_fails_leaves_nothing,

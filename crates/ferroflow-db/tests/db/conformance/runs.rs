@@ -7,9 +7,9 @@ use ferroflow_testkit::rows::{a_run, add_dag, add_run};
 use ferroflow_testkit::{Server, TestDb};
 use jiff::ToSpan as _;
 
-use crate::conformance::{NOW, on_every_database};
+use crate::conformance::NOW;
 
-on_every_database!(numbers_are_exact, those_that_wait_are_listed_by_date);
+ferroflow_testkit::on_every_database!(numbers_are_exact, those_that_wait_are_listed_by_date);
 
 /// JSON that is nothing but a number, which a column of SQLite takes for one.
 async fn numbers_are_exact(server: Server) {

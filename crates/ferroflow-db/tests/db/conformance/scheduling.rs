@@ -14,9 +14,9 @@ use ferroflow_testkit::{Server, TestDb};
 use jiff::{Timestamp, ToSpan as _};
 use uuid::Uuid;
 
-use crate::conformance::{NOW, on_every_database};
+use crate::conformance::NOW;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_dag_is_due_when_its_time_has_come_and_it_may_have_a_run,
     the_next_run_is_written_for_all_dags_that_share_it,
     runs_are_added_many_at_a_time_and_found_by_name_and_date,

@@ -6,9 +6,9 @@ use ferroflow_db::encoding::fernet_rotation;
 use ferroflow_db::{Db, Error, ScopedFutureExt as _};
 use ferroflow_testkit::{Server, TestDb};
 
-use crate::conformance::{NOW, on_every_database};
+use crate::conformance::NOW;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     all_secrets_move_to_the_first_key,
     a_value_of_an_unknown_key_is_named_and_nothing_is_changed,
     connections_are_listed_changed_and_deleted

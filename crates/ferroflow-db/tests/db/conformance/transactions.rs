@@ -8,9 +8,9 @@ use ferroflow_testkit::{Server, TestDb, creation};
 
 use jiff::Timestamp;
 
-use crate::conformance::{NOW, add_running_runs, on_every_database};
+use crate::conformance::{NOW, add_running_runs};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_state_is_left_only_by_whoever_names_it,
     a_time_is_stored_as_it_is_or_refused,
     creation_is_done_once_however_many_ask,

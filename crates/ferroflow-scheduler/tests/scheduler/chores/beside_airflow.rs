@@ -8,12 +8,11 @@ use ferroflow_testkit::{Airflow, Server, TestDb};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::chores::on_every_database;
 use crate::chores::world::{FERNET_KEY, Fake, context};
 
 const SCRIPT: &str = "testdata/chores/chores.py";
 
-on_every_database!(chores_leave_what_airflow_s_leave);
+ferroflow_testkit::on_every_database!(chores_leave_what_airflow_s_leave);
 
 async fn chores_leave_what_airflow_s_leave(server: Server) {
     let (official, ours) = (TestDb::migrated(server).await, TestDb::migrated(server).await);

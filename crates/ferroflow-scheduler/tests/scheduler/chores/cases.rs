@@ -12,11 +12,10 @@ use jiff::{Timestamp, ToSpan as _};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::chores::on_every_database;
 use crate::chores::rows::{NOW, Place, add_scheduler, arguments, handed_out, waiting};
 use crate::chores::world::{Fake, only};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_silent_scheduler_is_given_up_and_comes_back,
     an_end_is_told_also_by_one_that_was_given_up,
     the_orphans_of_a_scheduler_that_was_forgotten_are_looked_after,

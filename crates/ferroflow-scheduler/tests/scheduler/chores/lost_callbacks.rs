@@ -7,11 +7,10 @@ use ferroflow_testkit::Server;
 use jiff::ToSpan as _;
 use uuid::Uuid;
 
-use crate::chores::on_every_database;
 use crate::chores::rows::{NOW, Place, arguments};
 use crate::chores::world::Fake;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     what_a_dead_scheduler_had_is_called_by_another,
     what_a_living_scheduler_has_is_left_to_it,
     what_became_of_ours_without_a_word_is_not_called_again,

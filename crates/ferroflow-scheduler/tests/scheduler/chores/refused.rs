@@ -11,11 +11,10 @@ use jiff::{Timestamp, ToSpan as _};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::chores::on_every_database;
 use crate::chores::rows::{NOW, Place, arguments, handed_out, waiting};
 use crate::chores::world::Fake;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_deadline_that_cannot_be_told_has_failed,
     a_deadline_of_which_nothing_can_be_written,
     deferred_ones,

@@ -8,11 +8,10 @@ use ferroflow_scheduler::chores;
 use ferroflow_testkit::Server;
 use jiff::{Timestamp, ToSpan as _};
 
-use crate::chores::on_every_database;
 use crate::chores::rows::{NOW, Place, arguments, handed_out, waiting};
 use crate::chores::world::Fake;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     orphans_begin_anew_once,
     silent_ones_end_once,
     stuck_ones_are_taken_back_once,

@@ -10,7 +10,7 @@ use crate::driven::fake::{Does, Script};
 use crate::driven::place::Place;
 use crate::driven::sketch::Sketch;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_chain_runs_one_by_one,
     a_failure_goes_down_the_chain,
     trigger_rules_hold,

@@ -16,7 +16,7 @@ use crate::driven::fake::{Does, Script};
 use crate::driven::place::{DAG, DATE, Place, new_run};
 use crate::driven::sketch::Sketch;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_failed_try_is_followed_by_another,
     what_asks_for_it_is_looked_at_again,
     a_deferred_task_goes_on_when_somebody_brings_it_back,

@@ -15,7 +15,7 @@ use crate::driven::fake::{Does, Script};
 use crate::driven::place::{DATE, Place, new_run, run_settings};
 use crate::driven::sketch::Sketch;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_run_is_made_once,
     a_note_is_kept,
     the_dag_is_told_of_the_end,

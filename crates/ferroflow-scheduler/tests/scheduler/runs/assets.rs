@@ -6,10 +6,9 @@ use ferroflow_testkit::Server;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, Plan, at, create_all, on_asset};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_run_consumes_every_event_that_waits_for_it,
     an_event_of_a_clock_that_is_behind_is_consumed_once,
     a_condition_on_two_assets_waits_for_both,

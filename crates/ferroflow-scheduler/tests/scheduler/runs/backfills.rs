@@ -16,10 +16,9 @@ use ferroflow_testkit::Server;
 use jiff::ToSpan as _;
 use tokio::sync::Notify;
 
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, Plan, at, daily, start_all};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     wherever_its_maker_is_killed_a_backfill_is_completed,
     a_backfill_that_is_cancelled_while_it_is_made_stays_so,
     dates_whose_names_others_have_are_left_out,

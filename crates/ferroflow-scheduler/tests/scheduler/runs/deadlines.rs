@@ -9,10 +9,9 @@ use ferroflow_scheduler::create_runs::{Created, create_runs};
 use ferroflow_testkit::Server;
 use serde_json::{Value, json};
 
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, Plan, at, daily};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     an_interval_may_be_a_variable,
     a_deadline_that_cannot_be_told_keeps_back_neither_the_run_nor_the_others,
     deadlines_that_were_met_are_forgotten,

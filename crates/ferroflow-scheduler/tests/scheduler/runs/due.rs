@@ -6,10 +6,9 @@ use ferroflow_scheduler::create_runs::{create_runs, next_due};
 use ferroflow_testkit::Server;
 use jiff::ToSpan as _;
 
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, Plan, at, create_all, daily, every_minute};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     no_more_runs_than_max_active_runs_are_made_and_the_flag_follows,
     a_flag_that_says_too_much_is_not_believed,
     a_run_that_is_there_already_moves_the_schedule_on,

@@ -7,10 +7,9 @@ use ferroflow_scheduler::create_runs::create_runs;
 use ferroflow_scheduler::start_runs::start_runs;
 use ferroflow_testkit::Server;
 
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, Plan, at, create_all, daily, start_all};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     max_dagruns_to_create_per_loop_holds_nobody_back,
     dags_that_get_no_run_keep_nobody_from_theirs,
     max_dagruns_per_loop_to_schedule_holds_nobody_back,

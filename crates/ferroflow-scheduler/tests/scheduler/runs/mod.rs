@@ -22,13 +22,3 @@ mod together;
 mod turns;
 mod versions;
 mod whole;
-
-/// Instantiates each test for each database.
-macro_rules! on_every_database {
-    ($($test:ident),* $(,)?) => {
-        mod sqlite { $(#[tokio::test] async fn $test() { super::$test(ferroflow_testkit::Server::Sqlite).await; })* }
-        mod postgres { $(#[tokio::test] async fn $test() { super::$test(ferroflow_testkit::Server::Postgres).await; })* }
-        mod mariadb { $(#[tokio::test] async fn $test() { super::$test(ferroflow_testkit::Server::MariaDb).await; })* }
-    };
-}
-pub(crate) use on_every_database;

@@ -20,12 +20,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, Plan, at, daily};
 use crate::runs::sketch::Sketch;
 use crate::runs::whole::Whole;
 
-on_every_database!(lists_of_any_length_are_taken);
+ferroflow_testkit::on_every_database!(lists_of_any_length_are_taken);
 
 #[tokio::test]
 async fn a_run_that_another_transaction_has_locked_on_postgres() {

@@ -8,12 +8,11 @@ use ferroflow_telemetry::clock;
 use ferroflow_testkit::{Airflow, Server, TestDb};
 use serde_json::Value;
 
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, create_all, start_all};
 
 const SCRIPT: &str = "testdata/runs/official_scheduler.py";
 
-on_every_database!(rows_are_those_of_the_official_scheduler);
+ferroflow_testkit::on_every_database!(rows_are_those_of_the_official_scheduler);
 
 async fn rows_are_those_of_the_official_scheduler(server: Server) {
     let (official, _) = stored(server).await;

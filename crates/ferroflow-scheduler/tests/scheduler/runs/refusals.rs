@@ -4,10 +4,9 @@ use ferroflow_scheduler::create_runs::{CreatedRuns, NotCreated, create_runs};
 use ferroflow_testkit::Server;
 use serde_json::json;
 
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, Plan, at, daily};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     every_refusal_has_its_reason_and_takes_no_other_with_it,
     a_run_that_the_database_refuses_takes_no_other_with_it,
 );

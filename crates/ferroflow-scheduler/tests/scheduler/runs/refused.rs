@@ -15,13 +15,12 @@ use ferroflow_testkit::rows::a_run;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::runs::obstacles::plan;
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, Plan, at, daily};
 use crate::runs::sketch::Sketch;
 use crate::runs::starting::{add, queued};
 use crate::runs::whole::Whole;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_run_that_cannot_be_made,
     a_run_that_cannot_start,
     a_run_that_cannot_start_while_much_is_told,

@@ -4,10 +4,9 @@ use ferroflow_scheduler::create_runs::{NotCreated, create_runs};
 use ferroflow_testkit::Server;
 use serde_json::json;
 
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, Plan, at, create_all, daily, every_minute, on_asset};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     scenario_1_after_downtime_catchup_makes_every_missed_run,
     scenario_1_after_downtime_without_catchup_only_the_latest_run_is_made,
     scenario_2_a_dag_that_was_paused_goes_on_by_its_catchup,

@@ -9,10 +9,9 @@ use ferroflow_testkit::Server;
 use ferroflow_testkit::rows::a_run;
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, Plan, at, create_all, daily, start_all};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     as_many_start_as_may_run_and_the_others_say_why,
     a_run_of_the_future_waits_for_its_time,
     a_long_queue_of_one_dag_hides_nobody,

@@ -8,12 +8,14 @@ use ferroflow_testkit::rows::a_run;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, Plan, at, daily};
 use crate::runs::sketch::Sketch;
 use crate::runs::whole::Whole;
 
-on_every_database!(a_task_instance_that_somebody_has_changed, a_run_that_another_scheduler_has_taken_on);
+ferroflow_testkit::on_every_database!(
+    a_task_instance_that_somebody_has_changed,
+    a_run_that_another_scheduler_has_taken_on
+);
 
 /// What is found in it is told to the run that waits for it.
 async fn a_task_instance_that_somebody_has_changed(server: Server) {

@@ -8,12 +8,11 @@ use ferroflow_testkit::rows::a_run;
 use jiff::{SignedDuration, ToSpan as _};
 use serde_json::json;
 
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, Plan, at, daily};
 use crate::runs::sketch::Sketch;
 use crate::runs::whole::Whole;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     where_runs_by_hand_do_not_count_all_after_a_run_wait_for_it,
     where_runs_by_hand_count_each_waits_for_the_one_before,
     what_is_settled_without_having_run_is_told_to_the_next_run,

@@ -6,10 +6,9 @@ use ferroflow_testkit::Server;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::runs::on_every_database;
 use crate::runs::place::{Place, Plan, at, daily};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     a_version_that_is_not_the_newest_is_told_beside_one_that_is,
     the_newest_version_is_found_among_many,
 );

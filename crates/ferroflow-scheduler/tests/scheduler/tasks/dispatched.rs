@@ -16,7 +16,10 @@ use uuid::Uuid;
 
 use crate::tasks::place::{NOW, Place, Sketched};
 
-on_every_database!(each_goes_to_the_executor_it_asks_for, what_cannot_be_handed_over_is_put_down);
+ferroflow_testkit::on_every_database!(
+    each_goes_to_the_executor_it_asks_for,
+    what_cannot_be_handed_over_is_put_down
+);
 
 /// Keeps what it is given, and tells what it is told to.
 struct Shelf {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::tasks::place::{Place, Sketched};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     who_ended_without_a_word_has_failed_or_is_tried_again,
     what_the_row_says_counts_for_more,
     what_was_not_started_is_put_down_only_while_it_is_queued,

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::tasks::place::{NOW, Place, Sketched, ids, local, queue_all};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     what_became_ready_is_queued_and_its_row_says_so,
     pools_runs_and_tasks_are_not_overfilled,
     deferred_instances_count_where_they_should,

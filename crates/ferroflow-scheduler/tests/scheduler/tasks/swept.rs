@@ -7,7 +7,7 @@ use jiff::ToSpan as _;
 
 use crate::tasks::place::{NOW, Place, Sketched, ids, local, queue_all};
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     what_others_made_ready_is_found_once,
     what_goes_on_after_a_trigger_is_found,
     what_waits_of_a_dag_that_is_not_stored_fails,

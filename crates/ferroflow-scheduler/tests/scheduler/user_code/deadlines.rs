@@ -10,10 +10,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::user_code::hanging::{scheduler, until};
-use crate::user_code::on_every_database;
 use crate::user_code::site::{Site, make_runs};
 
-on_every_database!(references_say_what_they_say_to_airflow);
+ferroflow_testkit::on_every_database!(references_say_what_they_say_to_airflow);
 
 async fn references_say_what_they_say_to_airflow(server: Server) {
     let steps = ["deadlines", "schedule", "dump_deadlines"];

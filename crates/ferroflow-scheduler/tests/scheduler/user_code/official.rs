@@ -6,10 +6,12 @@ use std::time::Duration;
 use ferroflow_testkit::Server;
 use serde_json::Value;
 
-use crate::user_code::on_every_database;
 use crate::user_code::site::{Site, examine, make_runs};
 
-on_every_database!(weight_rules_say_what_they_say_to_airflow, a_hook_changes_what_it_changes_with_airflow);
+ferroflow_testkit::on_every_database!(
+    weight_rules_say_what_they_say_to_airflow,
+    a_hook_changes_what_it_changes_with_airflow
+);
 
 async fn weight_rules_say_what_they_say_to_airflow(server: Server) {
     let rows = both(server, None).await;

@@ -14,10 +14,9 @@ use ferroflow_telemetry::clock;
 use ferroflow_testkit::Server;
 use serde_json::{Value, json};
 
-use crate::user_code::on_every_database;
 use crate::user_code::site::{Site, make_runs};
 
-on_every_database!(partitions_are_those_that_airflow_makes);
+ferroflow_testkit::on_every_database!(partitions_are_those_that_airflow_makes);
 
 async fn partitions_are_those_that_airflow_makes(server: Server) {
     let steps = [

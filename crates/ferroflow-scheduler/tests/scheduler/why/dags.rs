@@ -7,11 +7,14 @@ use ferroflow_testkit::Server;
 use jiff::ToSpan as _;
 use serde_json::json;
 
-use crate::why::on_every_database;
 use crate::why::place::{NOW, Place};
 use crate::why::sketch::Sketch;
 
-on_every_database!(reasons_of_dags, files_that_cannot_be_imported, assets_that_are_waited_for);
+ferroflow_testkit::on_every_database!(
+    reasons_of_dags,
+    files_that_cannot_be_imported,
+    assets_that_are_waited_for
+);
 
 async fn reasons_of_dags(server: Server) {
     let place = Place::new(server).await;

@@ -8,11 +8,10 @@ use ferroflow_testkit::Server;
 use jiff::ToSpan as _;
 use serde_json::json;
 
-use crate::why::on_every_database;
 use crate::why::place::{NOW, Place};
 use crate::why::sketch::Sketch;
 
-on_every_database!(
+ferroflow_testkit::on_every_database!(
     what_is_waited_for,
     limits_and_who_holds_them,
     parallelism,

@@ -6,11 +6,10 @@ use ferroflow_model::why::Kind;
 use ferroflow_scheduler::why::NoAnswer;
 use ferroflow_testkit::Server;
 
-use crate::why::on_every_database;
 use crate::why::place::Place;
 use crate::why::sketch::Sketch;
 
-on_every_database!(reasons_of_runs, runs_of_backfills, rows_that_cannot_be_read);
+ferroflow_testkit::on_every_database!(reasons_of_runs, runs_of_backfills, rows_that_cannot_be_read);
 
 async fn reasons_of_runs(server: Server) {
     let place = Place::new(server).await;
