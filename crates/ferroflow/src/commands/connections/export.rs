@@ -8,11 +8,12 @@ use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use ferroflow_db::connection::{self, Connection};
 use ferroflow_db::{Db, Json, ScopedFutureExt as _};
+use ferroflow_model::indented_json;
 use serde_json::{Map, Value, json};
 
 use super::shown;
 use crate::commands::secret_file;
-use crate::output::{indented_json, note, yaml_document};
+use crate::output::{note, yaml_document};
 use crate::session::Session;
 
 #[derive(Args, Debug)]

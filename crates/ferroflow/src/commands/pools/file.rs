@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use ferroflow_db::Db;
 use ferroflow_db::pool::DescribedPool;
+use ferroflow_model::indented_json;
 use serde_json::{Map, Value, json};
 
 use super::set;
-use crate::output::indented_json;
 use crate::session::Session;
 
 /// Makes or changes what the file has, and says how many pools that are. Those that say too little are told at the end,

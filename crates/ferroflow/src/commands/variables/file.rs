@@ -8,11 +8,12 @@ use anyhow::{Context as _, Result, bail};
 use ferroflow_db::Db;
 use ferroflow_db::variable::Variable;
 use ferroflow_execution::message::PutVariable;
+use ferroflow_model::{indented_json, sorted_json};
 use serde_json::{Map, Value, json};
 
 use super::{ImportArgs, Keeper, OnExisting, names};
 use crate::commands::secret_file;
-use crate::output::{Format, Progress, indented_json, note, python_literal, sorted};
+use crate::output::{Format, Progress, note, python_literal};
 use crate::session::Session;
 
 pub(super) async fn import(args: &ImportArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
@@ -90,7 +91,7 @@ pub(super) fn export(variables: &[Variable], path: &Path, out: &mut dyn Write) -
         };
         all.insert(variable.key.clone(), entry);
     }
-    let text = indented_json(&sorted(Value::Object(all)), 4);
+    let text = indented_json(&sorted_json(Value::Object(all)), 4);
     if path == Path::new("-") {
         write!(out, "{text}")?;
         out.flush()?;

@@ -11,12 +11,13 @@ use ferroflow_config::{Environment, nearest};
 use ferroflow_db::variable::{self, Variable};
 use ferroflow_db::{Db, ScopedFutureExt as _};
 use ferroflow_execution::message::PutVariable;
+use ferroflow_model::indented_json;
 use serde_json::Value;
 
 use super::audit::{AuditAction, note_deed};
 use super::dags::stored;
 use super::secrets::{Keeper, ListingArgs};
-use crate::output::{Cell, Records, indented_json, python_repr};
+use crate::output::{Cell, Records, python_repr};
 use crate::session::{Session, block_on};
 
 #[derive(Debug, Subcommand)]

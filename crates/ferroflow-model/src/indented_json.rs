@@ -1,26 +1,27 @@
 //! JSON for files, as Python's `json.dumps` indents it.
 
-use ferroflow_model::Json;
 use serde_json::{Map, Value};
 
+use crate::Json;
+
 /// A value with each member in a line of its own.
-pub(crate) fn indented_json(value: &Value, indent: usize) -> String {
+pub fn indented_json(value: &Value, indent: usize) -> String {
     let mut text = String::new();
     write(value, indent, 0, &mut text);
     text
 }
 
 /// The same with the members of all objects sorted by name.
-pub(crate) fn sorted(value: Value) -> Value {
+pub fn sorted_json(value: Value) -> Value {
     match value {
         Value::Object(members) => {
             let mut members: Vec<(String, Value)> = members.into_iter().collect();
             members.sort_by(|one, other| one.0.cmp(&other.0));
             Value::Object(
-                members.into_iter().map(|(name, value)| (name, sorted(value))).collect::<Map<_, _>>(),
+                members.into_iter().map(|(name, value)| (name, sorted_json(value))).collect::<Map<_, _>>(),
             )
         }
-        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
+        Value::Array(items) => Value::Array(items.into_iter().map(sorted_json).collect()),
         other => other,
     }
 }
@@ -67,6 +68,6 @@ mod tests {
     fn members_stand_below_each_other() {
         let value = json!({"b": [1, {"ä": null}], "a": {}, "c": []});
         let text = "{\n  \"a\": {},\n  \"b\": [\n    1,\n    {\n      \"\\u00e4\": null\n    }\n  ],\n  \"c\": []\n}";
-        assert_eq!(indented_json(&sorted(value), 2), text);
+        assert_eq!(indented_json(&sorted_json(value), 2), text);
     }
 }
