@@ -11,10 +11,9 @@ use ferroflow_config::{Environment, Settings};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{Db, ScopedFutureExt as _};
-use ferroflow_execution::{
-    Asker, MaskRules, Masker, ParsingRequests, PythonBackend, Rules, SecretsBackend, Service,
-};
+use ferroflow_execution::{Asker, MaskRules, Masker, ParsingRequests, Rules, Service};
 use ferroflow_model::file_queue::SortMode;
+use ferroflow_operations::secrets::{PythonBackend, SecretsBackend};
 use ferroflow_python::bundles::{Bundles, ConfiguredBundle};
 use ferroflow_python::extensions::{Discovery, Listeners, SecretsBackends};
 use ferroflow_python::timetables::Timetables;

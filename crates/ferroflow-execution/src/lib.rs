@@ -10,7 +10,6 @@ pub mod backfill;
 mod callbacks;
 mod clear;
 mod connection_tests;
-pub mod connection_text;
 pub mod create_run;
 mod dags;
 mod hitl;
@@ -18,6 +17,7 @@ mod host;
 mod instances;
 mod masker;
 pub mod message;
+mod operation_refusal;
 mod own_requests;
 mod parsing;
 mod patience;
@@ -25,8 +25,6 @@ mod refusal;
 mod run_response;
 mod runs;
 mod sdk;
-mod secrets;
-mod secrets_backend;
 mod state_store;
 mod task;
 pub mod task_instance;
@@ -43,6 +41,7 @@ use std::sync::Arc;
 use ferroflow_config::{Environment, Settings};
 use ferroflow_db::Db;
 use ferroflow_db::encoding::fernet::Fernet;
+use ferroflow_operations::secrets::{Secrets, SecretsBackend};
 use ferroflow_python::timetables::Timetables;
 use rmpv::Value;
 use serde::de::DeserializeOwned;
@@ -59,8 +58,6 @@ pub use patience::{LOCK_PATIENCE, Patience};
 pub use refusal::{Asker, Refusal};
 pub use run_response::{BesideRun, api_time, run_response};
 pub use sdk::{NoSdkVersion, SdkVersion};
-pub use secrets::{Asked, SecretsBackend};
-pub use secrets_backend::PythonBackend;
 pub use task::TaskRequests;
 pub use trigger::{AskedRun, BadParam, BadRunIdPattern, RunMaking, UserRun, check_params, trigger};
 pub use unreadable::tell_unreadable;
@@ -120,6 +117,16 @@ impl Rules {
 }
 
 impl Service {
+    /// Looks up variables and connections where this does.
+    pub fn secrets(&self) -> Secrets {
+        Secrets {
+            db: self.db.clone(),
+            fernet: Arc::clone(&self.fernet),
+            environment: Arc::clone(&self.environment),
+            backend: self.backend.clone(),
+        }
+    }
+
     /// The same, for user code whose secrets are nobody else's business.
     #[must_use]
     pub fn with_masker(&self, masker: Arc<Masker>) -> Self {

@@ -36,7 +36,7 @@ impl Service {
     /// `None`.
     pub async fn put_variable(&self, request: &PutVariable) -> Result<(), Refusal> {
         not_empty("PutVariable", &request.key)?;
-        if self.variable_outside(&request.key).await.is_some() {
+        if self.secrets().variable_outside(&request.key).await.is_some() {
             tracing::warn!(
                 "variable {:?} is written to the metadata database, but read from the secrets backend or the \
                  environment; delete it there to read what is written",
@@ -68,7 +68,7 @@ impl Service {
         let request: GetVariable = read(kind, message)?;
         not_empty("GetVariable", &request.key)?;
         let key = Value::from(request.key.as_str());
-        let Some(value) = self.variable(&request.key).await? else {
+        let Some(value) = self.secrets().variable(&request.key).await? else {
             return Ok(Answer::Body(error_response("VARIABLE_NOT_FOUND", map([("key", key)]))));
         };
         let value = Value::from(value);
@@ -78,7 +78,7 @@ impl Service {
 
     pub(crate) async fn get_connection(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
         let request: GetConnection = read(kind, message)?;
-        let Some(connection) = self.connection(&request.conn_id).await? else {
+        let Some(connection) = self.secrets().connection(&request.conn_id).await? else {
             let detail = map([("conn_id", request.conn_id.into())]);
             return Ok(Answer::Body(error_response("CONNECTION_NOT_FOUND", detail)));
         };

@@ -158,7 +158,7 @@ fn read(alert: &Alert) -> Result<Planned, String> {
 }
 
 async fn seconds(service: &Service, key: &str) -> Result<SignedDuration, String> {
-    let value = service.variable(key).await.map_err(|refusal| refusal.to_string())?;
+    let value = service.secrets().variable(key).await.map_err(|error| error.to_string())?;
     let value = value.ok_or_else(|| format!("there is no variable {key:?}"))?;
     let seconds = value.trim().parse().map_err(|_| format!("variable {key:?} is no number of seconds"))?;
     Ok(SignedDuration::from_secs(seconds))

@@ -7,9 +7,9 @@ use std::time::Duration;
 use ferroflow_db::connection::Connection;
 use ferroflow_db::testing::{change_and_hold, texts};
 use ferroflow_execution::{
-    Asked, Asker, ConnectionTestRequests, LOCK_PATIENCE, ParsingRequests, SecretsBackend, Service,
-    TestOutcome, ToldTest,
+    Asker, ConnectionTestRequests, LOCK_PATIENCE, ParsingRequests, Service, TestOutcome, ToldTest,
 };
+use ferroflow_operations::secrets::{BackendAnswer, SecretsBackend};
 use ferroflow_python::{Answer, Answers as _};
 use ferroflow_testkit::Server;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ impl SecretsBackend for Slow {
         "Slow"
     }
 
-    fn variable<'a>(&'a self, _: &'a str) -> Asked<'a, String> {
+    fn variable<'a>(&'a self, _: &'a str) -> BackendAnswer<'a, String> {
         Box::pin(async {
             if self.asked.fetch_add(1, Ordering::Relaxed) == 1 {
                 self.all.wait().await;
@@ -47,7 +47,7 @@ impl SecretsBackend for Slow {
         })
     }
 
-    fn connection<'a>(&'a self, _: &'a str) -> Asked<'a, Connection> {
+    fn connection<'a>(&'a self, _: &'a str) -> BackendAnswer<'a, Connection> {
         Box::pin(async { Ok(None) })
     }
 }

@@ -16,6 +16,7 @@ mod foreground;
 pub(crate) mod info;
 pub(crate) mod jobs;
 mod json_arg;
+mod operations;
 mod pattern;
 pub(crate) mod pools;
 pub(crate) mod python;

@@ -8,7 +8,7 @@ const MASK: &str = "********";
 const SECRET_OPTIONS: [&str; 2] = ["--conn-password", "--conn-extra"];
 
 /// The command line without the secrets in it: values of variables, and passwords of connections wherever they stand.
-pub(super) fn without_secrets(mut words: Vec<String>) -> Vec<String> {
+pub(in crate::commands) fn without_secrets(mut words: Vec<String>) -> Vec<String> {
     match (words.get(1).map(String::as_str), words.get(2).map(String::as_str)) {
         (Some("variables"), Some("set")) => mask_positional(&mut words, 3, 1),
         (Some("connections"), Some("add")) => mask_connection(&mut words),

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use ferroflow_db::connection::{self, Connection};
 use ferroflow_db::{Db, ScopedFutureExt as _};
-use ferroflow_execution::connection_text;
+use ferroflow_operations::connection_text;
 use ferroflow_python::connections::UsualConnection;
 use ferroflow_telemetry::clock;
 

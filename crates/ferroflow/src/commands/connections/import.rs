@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use ferroflow_db::connection::{self, Connection};
 use ferroflow_db::{Db, ScopedFutureExt as _};
-use ferroflow_execution::connection_text;
+use ferroflow_operations::connection_text;
 use ferroflow_telemetry::clock;
 use serde_json::Value;
 

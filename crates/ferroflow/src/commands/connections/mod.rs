@@ -159,7 +159,7 @@ async fn get(args: &GetArgs, session: &Session, db: &Db, out: &mut dyn Write) ->
 /// A connection, wherever it comes from.
 async fn find(conn_id: &str, session: &Session, db: &Db) -> Result<Option<Shown>> {
     let keeper = Keeper::open(session, db).await?;
-    let outside = keeper.service().connection_outside(conn_id).await;
+    let outside = keeper.service().secrets().connection_outside(conn_id).await;
     keeper.close().await;
     if let Some(connection) = outside {
         return Ok(Some(Shown::not_stored(connection, &session.fernet)));

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::{Result, anyhow};
 use ferroflow_db::connection::{Connection, StoredConnection};
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_execution::connection_text;
+use ferroflow_operations::connection_text;
 use serde_json::Value;
 
 use crate::output::{Cell, Format, Records};

@@ -184,9 +184,9 @@ async fn names(db: &Db) -> Result<Vec<String>> {
 
 async fn get(args: &GetArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
     let keeper = Keeper::open(session, db).await?;
-    let found = keeper.service().variable(&args.key).await;
+    let found = keeper.service().secrets().variable(&args.key).await;
     keeper.close().await;
-    let shown = match (found.map_err(|refusal| anyhow!(refusal.sentence()))?, &args.default) {
+    let shown = match (found?, &args.default) {
         (Some(value), _) if args.json => meant(&args.key, &value)?,
         (Some(value), _) => value,
         (None, Some(default)) => default.clone(),

@@ -2,9 +2,9 @@
 
 use ferroflow_db::connection::Connection;
 use ferroflow_python::extensions::SecretsBackends;
-
-use crate::{Asked, SecretsBackend};
 use ferroflow_telemetry::chain;
+
+use super::{BackendAnswer, SecretsBackend};
 
 /// The site's own secrets backend.
 pub struct PythonBackend {
@@ -24,11 +24,11 @@ impl SecretsBackend for PythonBackend {
         &self.name
     }
 
-    fn variable<'a>(&'a self, key: &'a str) -> Asked<'a, String> {
+    fn variable<'a>(&'a self, key: &'a str) -> BackendAnswer<'a, String> {
         Box::pin(async move { self.backends.variable(key, None).await.map_err(|error| chain(&error)) })
     }
 
-    fn connection<'a>(&'a self, conn_id: &'a str) -> Asked<'a, Connection> {
+    fn connection<'a>(&'a self, conn_id: &'a str) -> BackendAnswer<'a, Connection> {
         Box::pin(async move {
             let found = self.backends.connection(conn_id, None).await.map_err(|error| chain(&error))?;
             Ok(found.map(|found| Connection {

@@ -1,29 +1,46 @@
 //! Where variables and connections come from: a backend of the site's own, the environment, the database.
 
+mod python_backend;
+
 use std::pin::Pin;
+use std::sync::Arc;
 
+use ferroflow_config::Environment;
 use ferroflow_db::connection::{self, Connection};
-use ferroflow_db::{Error, ScopedFutureExt as _, variable};
+use ferroflow_db::encoding::fernet::Fernet;
+use ferroflow_db::{Db, Error, ScopedFutureExt as _, variable};
 
-use crate::{Refusal, Service, connection_text};
+use crate::connection_text;
+
+pub use python_backend::PythonBackend;
 
 /// What a backend answers: the value, none, or why it could not look.
-pub type Asked<'a, T> = Pin<Box<dyn Future<Output = Result<Option<T>, String>> + Send + 'a>>;
+pub type BackendAnswer<'a, T> = Pin<Box<dyn Future<Output = Result<Option<T>, String>> + Send + 'a>>;
 
 /// A secrets backend (`[secrets] backend`), which is Python and lives elsewhere.
 pub trait SecretsBackend: Send + Sync {
     /// Its name, for messages.
     fn name(&self) -> &str;
-    /// A variable's value.
-    fn variable<'a>(&'a self, key: &'a str) -> Asked<'a, String>;
-    /// A connection.
-    fn connection<'a>(&'a self, conn_id: &'a str) -> Asked<'a, Connection>;
+    fn variable<'a>(&'a self, key: &'a str) -> BackendAnswer<'a, String>;
+    fn connection<'a>(&'a self, conn_id: &'a str) -> BackendAnswer<'a, Connection>;
 }
 
-impl Service {
+/// Looks up variables and connections.
+#[derive(Clone)]
+pub struct Secrets {
+    pub db: Db,
+    /// What encrypts them in the database.
+    pub fernet: Arc<Fernet>,
+    /// Where `AIRFLOW_VAR_…` and `AIRFLOW_CONN_…` are.
+    pub environment: Arc<Environment>,
+    /// The backend of `[secrets] backend`, which is asked first.
+    pub backend: Option<Arc<dyn SecretsBackend>>,
+}
+
+impl Secrets {
     /// The value of a variable that user code of no team sees. What cannot be read is passed over, with a
     /// warning, as Airflow does.
-    pub async fn variable(&self, key: &str) -> Result<Option<String>, Refusal> {
+    pub async fn variable(&self, key: &str) -> Result<Option<String>, Error> {
         if let Some(value) = self.variable_outside(key).await {
             return Ok(Some(value));
         }
@@ -34,7 +51,7 @@ impl Service {
     }
 
     /// A connection that user code of no team sees.
-    pub async fn connection(&self, conn_id: &str) -> Result<Option<Connection>, Refusal> {
+    pub async fn connection(&self, conn_id: &str) -> Result<Option<Connection>, Error> {
         if let Some(found) = self.connection_outside(conn_id).await {
             return Ok(Some(found));
         }
@@ -71,7 +88,7 @@ impl Service {
     }
 
     /// A variable's value as long as it does not come from the database.
-    pub(crate) async fn variable_outside(&self, key: &str) -> Option<String> {
+    pub async fn variable_outside(&self, key: &str) -> Option<String> {
         if let Some(backend) = &self.backend {
             match backend.variable(key).await {
                 Ok(None) => {}
@@ -88,7 +105,7 @@ fn environment_name(kind: &str, name: &str) -> String {
 }
 
 /// What cannot be decrypted is as good as not there.
-fn readable<T>(found: Result<Option<T>, Error>) -> Result<Option<T>, Refusal> {
+fn readable<T>(found: Result<Option<T>, Error>) -> Result<Option<T>, Error> {
     match found {
         Err(Error::Fernet { what, source }) => {
             tracing::warn!("{what} cannot be read ({source}); to user code it does not exist");

@@ -1,0 +1,53 @@
+//! The operations of `ferroflow_operations`, on behalf of whoever typed a command.
+
+use std::ffi::OsString;
+use std::iter;
+use std::sync::Arc;
+
+use anyhow::Result;
+use ferroflow_db::{Db, Json, schema};
+use ferroflow_model::state::TriggeredBy;
+use ferroflow_operations::secrets::Secrets;
+use ferroflow_operations::{Caller, Operations};
+use serde_json::json;
+
+use super::audit::masking;
+use crate::session::Session;
+
+/// Operations on a database that has the tables this version works with.
+pub(crate) async fn open(session: &Session) -> Result<Operations> {
+    let db = session.connect().await?;
+    schema::check(&db).await?;
+    Ok(of(session, &db))
+}
+
+/// The same, on a connection that is open. No secrets backend is asked.
+pub(crate) fn of(session: &Session, db: &Db) -> Operations {
+    let secrets = Secrets {
+        db: db.clone(),
+        fernet: Arc::clone(&session.fernet),
+        environment: Arc::new(session.environment().clone()),
+        backend: None,
+    };
+    Operations::new(Arc::clone(&session.settings), secrets, caller(session))
+}
+
+fn caller(session: &Session) -> Caller {
+    let host = session.host();
+    let (program, arguments) = session.environment().command_line();
+    let words = iter::once(program.as_os_str()).chain(arguments.iter().map(OsString::as_os_str));
+    let command = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let full_command = python_list(&masking::without_secrets(command));
+    Caller {
+        user: host.user.clone(),
+        unixname: host.user,
+        triggered_by: TriggeredBy::Cli,
+        event_prefix: "cli_",
+        audit_extra: Json::from(json!({"host_name": host.name, "full_command": full_command})),
+    }
+}
+
+fn python_list(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| crate::output::python_literal(word)).collect();
+    format!("[{}]", words.join(", "))
+}
