@@ -18,6 +18,7 @@ pub mod connection_text;
 pub mod dag;
 mod error;
 mod operations;
+pub mod pool;
 pub mod secrets;
 mod user_code;
 

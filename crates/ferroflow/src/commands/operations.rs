@@ -8,7 +8,7 @@ use anyhow::Result;
 use ferroflow_db::{Db, Json, schema};
 use ferroflow_model::state::TriggeredBy;
 use ferroflow_operations::secrets::Secrets;
-use ferroflow_operations::{Caller, Operations};
+use ferroflow_operations::{AuditAction, Caller, Operations};
 use serde_json::json;
 
 use super::audit::masking;
@@ -30,6 +30,19 @@ pub(crate) fn of(session: &Session, db: &Db) -> Operations {
         backend: None,
     };
     Operations::new(Arc::clone(&session.settings), secrets, caller(session))
+}
+
+/// What a request is made of. Where there is none, since a file cannot be read, say, the audit log has the attempt all the
+/// same, as Airflow's has: its commands write to it before they look at what they are given.
+pub(crate) async fn logged_if_failed<T>(
+    operations: &Operations,
+    action: &AuditAction<'_>,
+    read: Result<T>,
+) -> Result<T> {
+    if read.is_err() {
+        operations.audit(action).await;
+    }
+    read
 }
 
 fn caller(session: &Session) -> Caller {

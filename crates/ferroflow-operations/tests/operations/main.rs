@@ -1,0 +1,6 @@
+//! Verbs on a database: what they refuse, what they write, and what is in the audit log of them.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod fixture;
+mod pools;
