@@ -21,6 +21,7 @@ mod operations;
 pub mod pool;
 pub mod secrets;
 mod user_code;
+pub mod variable;
 
 pub use audit::{AuditAction, Caller};
 pub use error::{OperationError, Problem};

@@ -2,5 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod audit;
 mod fixture;
 mod pools;
+mod variables;

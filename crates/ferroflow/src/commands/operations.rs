@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::iter;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use ferroflow_dagproc::Context;
 use ferroflow_db::{Db, Json, schema};
 use ferroflow_model::state::TriggeredBy;
 use ferroflow_operations::secrets::Secrets;
@@ -30,6 +31,22 @@ pub(crate) fn of(session: &Session, db: &Db) -> Operations {
         backend: None,
     };
     Operations::new(Arc::clone(&session.settings), secrets, caller(session))
+}
+
+/// Has the backend of `[secrets] backend` asked, too, as long as the work goes on. Python is started if there is one.
+pub(crate) async fn with_backend<T>(
+    session: &Session,
+    work: impl AsyncFnOnce(&Operations) -> Result<T>,
+) -> Result<T> {
+    let operations = open(session).await?;
+    if session.settings.secrets.backend.is_none() {
+        return work(&operations).await;
+    }
+    let started = Context::start(session.parts(&operations.db, session.host())?).await;
+    let context = started.context("the secrets backend cannot be asked")?;
+    let outcome = work(&Operations { secrets: context.service().secrets(), ..operations }).await;
+    context.close().await;
+    outcome
 }
 
 /// What a request is made of. Where there is none, since a file cannot be read, say, the audit log has the attempt all the
