@@ -14,6 +14,7 @@
 //! command in `crates/ferroflow/src/commands` and, for HTTP, a route.
 
 mod audit;
+pub mod connection;
 pub mod connection_text;
 pub mod dag;
 mod error;

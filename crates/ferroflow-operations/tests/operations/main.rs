@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod audit;
+mod connections;
 mod fixture;
 mod pools;
 mod variables;
