@@ -18,6 +18,8 @@ pub mod connection;
 pub mod connection_text;
 pub mod dag;
 mod error;
+pub mod import_error;
+pub mod job;
 mod operations;
 pub mod pool;
 pub mod secrets;

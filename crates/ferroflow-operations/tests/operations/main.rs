@@ -5,5 +5,6 @@
 mod audit;
 mod connections;
 mod fixture;
+mod jobs;
 mod pools;
 mod variables;

@@ -13,6 +13,7 @@ use axum::routing::get;
 use ferroflow_config::Settings;
 use ferroflow_dagproc::Host;
 use ferroflow_db::Db;
+use ferroflow_operations::job::{JobQuery, alive};
 use ferroflow_scheduler::rescan::JOB_TYPE;
 use ferroflow_telemetry::metrics::Shown;
 use ferroflow_telemetry::{chain, clock};
@@ -20,7 +21,6 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::capped::Capped;
-use crate::commands::jobs::{Asked, alive};
 use crate::session::Session;
 
 /// What Prometheus calls its text.
@@ -97,14 +97,13 @@ async fn exposition(State(asking): State<Arc<Asking>>) -> Response {
 
 async fn answer(State(asking): State<Arc<Asking>>) -> StatusCode {
     let Some(id) = asking.job_id.get() else { return StatusCode::SERVICE_UNAVAILABLE };
-    let asked = Asked {
+    let query = JobQuery {
         job_type: Some(JOB_TYPE.to_owned()),
         hostname: Some(asking.hostname.clone()),
         id: Some(*id),
         limit: 0,
-        settings: Arc::clone(&asking.settings),
     };
-    match alive(&asking.db, &asked, clock::now()).await {
+    match alive(&asking.db, &asking.settings, &query, clock::now()).await {
         Ok(1..) => StatusCode::OK,
         Ok(0) => StatusCode::SERVICE_UNAVAILABLE,
         Err(error) => {
