@@ -14,10 +14,12 @@
 //! command in `crates/ferroflow/src/commands` and, for HTTP, a route.
 
 mod audit;
+pub mod cleaning;
 pub mod connection;
 pub mod connection_text;
 pub mod dag;
 mod error;
+pub mod fernet_key;
 pub mod import_error;
 pub mod job;
 mod operations;

@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod audit;
+mod cleaning;
 mod connections;
 mod fixture;
 mod jobs;
 mod pools;
+mod secrets;
 mod variables;
