@@ -89,7 +89,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     }
 
     fn read_again(&mut self, key: &TaskInstanceKey) {
-        self.active_runs.forget(&RunKey::from(key));
+        self.active_runs.forget(&key.run());
     }
 }
 
