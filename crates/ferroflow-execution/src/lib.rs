@@ -6,11 +6,8 @@
 //! these know how messages look in a frame.
 
 pub mod assets;
-pub mod backfill;
 mod callbacks;
-mod clear;
 mod connection_tests;
-pub mod create_run;
 mod dags;
 mod hitl;
 mod host;
@@ -41,6 +38,7 @@ use std::sync::Arc;
 use ferroflow_config::{Environment, Settings};
 use ferroflow_db::Db;
 use ferroflow_db::encoding::fernet::Fernet;
+use ferroflow_operations::asset::EventRules;
 use ferroflow_operations::secrets::{Secrets, SecretsBackend};
 use ferroflow_python::timetables::Timetables;
 use rmpv::Value;
@@ -48,7 +46,6 @@ use serde::de::DeserializeOwned;
 
 pub use assets::AssetEvents;
 pub use callbacks::{CallbackRequests, EXECUTION_FAILED};
-pub use clear::clear_instances;
 pub use connection_tests::{ConnectionTestRequests, TestOutcome, ToldTest};
 pub use dags::DagResponse;
 pub use host::Host;
@@ -59,7 +56,6 @@ pub use refusal::{Asker, Refusal};
 pub use run_response::{BesideRun, api_time, run_response};
 pub use sdk::{NoSdkVersion, SdkVersion};
 pub use task::TaskRequests;
-pub use trigger::{AskedRun, BadParam, BadRunIdPattern, RunMaking, UserRun, check_params, trigger};
 pub use unreadable::tell_unreadable;
 pub use value::native_times;
 pub use xcom_writes::NewXCom;
@@ -104,6 +100,11 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Those that concern changes of assets.
+    pub fn of_events(&self) -> EventRules {
+        EventRules { multi_team: self.multi_team, max_downstream_keys: self.max_downstream_keys }
+    }
+
     /// As the configuration says.
     pub fn of(settings: &Settings) -> Self {
         Self {

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use ferroflow_operations::dag_run::RunMaking;
 use ferroflow_python::Answers;
 use rmpv::Value;
 use uuid::Uuid;
 
 use crate::patience::{Requests, ask_patiently};
 use crate::sdk::SdkVersion;
-use crate::trigger::RunMaking;
 use crate::{Answer, Asker, Refusal, Service};
 
 /// So long a request is tried anew while the database does not answer. Airflow's client gives its API five attempts

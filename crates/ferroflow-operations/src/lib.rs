@@ -13,12 +13,16 @@
 //! something, [`AuditAction`] first and `ferroflow_db::notifications::notify` in its transaction; a test in `tests/`; a
 //! command in `crates/ferroflow/src/commands` and, for HTTP, a route.
 
+pub mod asset;
 mod audit;
+pub mod backfill;
 pub mod connection_text;
 pub mod dag;
+pub mod dag_run;
 mod error;
 mod operations;
 pub mod secrets;
+pub mod task_instance;
 mod user_code;
 
 pub use audit::{AuditAction, Caller};

@@ -10,13 +10,13 @@ use std::time::Duration;
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{Conclusion, Ending, conclude};
+use ferroflow_operations::asset::Mappings;
 use ferroflow_telemetry::{chain, clock};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::attempt::invalid_state;
 use super::model::{EnterRunning, RunContext, StateUpdate};
-use crate::assets::Mappings;
 use crate::{Host, Patience, Refusal, Service};
 
 /// One stay of a task instance in a process.

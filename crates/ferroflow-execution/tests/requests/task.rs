@@ -1,7 +1,8 @@
 //! A task that runs asks: beside Airflow's supervisor and API, and on every database.
 
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_execution::{Asker, RunMaking, SdkVersion, TaskRequests};
+use ferroflow_execution::{Asker, SdkVersion, TaskRequests};
+use ferroflow_operations::dag_run::RunMaking;
 use ferroflow_testkit::{Airflow, Server, TestDb};
 use jiff::ToSpan as _;
 use serde_json::{Value, json};

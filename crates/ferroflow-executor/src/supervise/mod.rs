@@ -15,11 +15,11 @@ use ferroflow_config::Settings;
 use ferroflow_execution::task_instance::model::RunContext;
 use ferroflow_execution::task_instance::{HeldSlot, Reports, Undelivered};
 use ferroflow_execution::{
-    BadRunIdPattern, Host, LOCK_PATIENCE, MaskRules, Masker, NoSdkVersion, RunMaking, SdkVersion, Service,
-    TaskRequests,
+    Host, LOCK_PATIENCE, MaskRules, Masker, NoSdkVersion, SdkVersion, Service, TaskRequests,
 };
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{EndOrder, Ending};
+use ferroflow_operations::dag_run::{BadRunIdPattern, RunMaking};
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
 use ferroflow_python::{Child, ForkServer, Remains, Sink};

@@ -7,10 +7,11 @@ use ferroflow_execution::task_instance::model::{
     AssetProfile, Deferral, Ended, Reschedule, Retry, StateUpdate, Success,
 };
 use ferroflow_execution::task_instance::{HeldSlot, Reports, Told, Undelivered};
-use ferroflow_execution::{Asker, Host, Refusal, RunMaking, SdkVersion, Service, TaskRequests};
+use ferroflow_execution::{Asker, Host, Refusal, SdkVersion, Service, TaskRequests};
 use ferroflow_executor::{Adopted, Event, EventKind, Executor, Orphan, Workload};
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{Ending, Exit};
+use ferroflow_operations::dag_run::RunMaking;
 use ferroflow_python::Answers as _;
 use ferroflow_python::message::from_json;
 use ferroflow_scheduler::chores;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ferroflow_execution::{Host, RunMaking};
+use ferroflow_execution::Host;
+use ferroflow_operations::dag_run::RunMaking;
 use ferroflow_scheduler::LogPaths;
 use ferroflow_scheduler::active_runs::Obstacle;
 use ferroflow_scheduler::cycle::{CycleReport, Step};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ferroflow_db::callback::{self, Callback};
 use ferroflow_db::deadline::create::Alert;
-use ferroflow_db::{Error as DbError, Json, ScopedFutureExt as _, Tx, deadline};
+use ferroflow_db::{Db, Error as DbError, Json, ScopedFutureExt as _, Tx, deadline};
 use ferroflow_model::dag::{
     CallbackPlace, DeadlineAlert, DeadlineCallback, DeadlineInterval, DeadlineReference,
 };
@@ -19,7 +19,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::PlannedRun;
-use crate::Service;
+use crate::secrets::Secrets;
 
 /// The deadlines that a run of a DAG gets, and what keeps it from getting others.
 #[derive(Clone, Debug, Default)]
@@ -49,16 +49,12 @@ pub struct OfRun<'a> {
 }
 
 /// What some versions of DAGs ask for.
-pub async fn plan_deadlines(
-    service: &Service,
-    versions: &[Uuid],
-) -> Result<HashMap<Uuid, PlannedDeadlines>, DbError> {
+pub async fn plan_deadlines(db: &Db, versions: &[Uuid]) -> Result<HashMap<Uuid, PlannedDeadlines>, DbError> {
     let mut planned: HashMap<Uuid, PlannedDeadlines> = HashMap::new();
     if versions.is_empty() {
         return Ok(planned);
     }
-    let alerts =
-        service.db.read(|tx| async move { deadline::create::alerts(tx, versions).await }.scope_boxed());
+    let alerts = db.read(|tx| async move { deadline::create::alerts(tx, versions).await }.scope_boxed());
     for alert in alerts.await? {
         let deadlines = planned.entry(alert.dag_version_id).or_default();
         match read(&alert) {
@@ -80,10 +76,10 @@ impl PlannedDeadlines {
     }
 
     /// Looks up the variables that say how much time there is. One that is missing costs its deadline only.
-    pub async fn look_up(&mut self, service: &Service) {
+    pub async fn look_up(&mut self, secrets: &Secrets) {
         for mut planned in std::mem::take(&mut self.deadlines) {
             if let DeadlineInterval::Variable(key) = &planned.interval {
-                match seconds(service, key).await {
+                match seconds(secrets, key).await {
                     Ok(interval) => planned.interval = DeadlineInterval::Fixed(interval),
                     Err(problem) => {
                         self.problems.push(format!("deadline {}: {problem}", planned.alert_id));
@@ -157,8 +153,8 @@ fn read(alert: &Alert) -> Result<Planned, String> {
     Ok(Planned { alert_id: alert.id, reference: read.reference, interval: read.interval, callback })
 }
 
-async fn seconds(service: &Service, key: &str) -> Result<SignedDuration, String> {
-    let value = service.secrets().variable(key).await.map_err(|error| error.to_string())?;
+async fn seconds(secrets: &Secrets, key: &str) -> Result<SignedDuration, String> {
+    let value = secrets.variable(key).await.map_err(|error| error.to_string())?;
     let value = value.ok_or_else(|| format!("there is no variable {key:?}"))?;
     let seconds = value.trim().parse().map_err(|_| format!("variable {key:?} is no number of seconds"))?;
     Ok(SignedDuration::from_secs(seconds))

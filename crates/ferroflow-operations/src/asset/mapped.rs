@@ -9,8 +9,7 @@ use ferroflow_python::timetables::MappedKey;
 use jiff::Timestamp;
 
 use super::mappings::{Mappings, Question};
-use super::register::Change;
-use crate::Rules;
+use super::register::{Change, EventRules};
 
 /// What a partition of the asset is to a DAG.
 pub(super) struct Mapped {
@@ -45,7 +44,7 @@ pub(super) fn about(change: &Change<'_>, source_key: &str, dag_id: &str) -> Stri
 
 pub(super) async fn mapped(
     tx: &mut Tx,
-    rules: &Rules,
+    rules: &EventRules,
     change: &Change<'_>,
     mappings: &Mappings,
     source_key: &str,

@@ -13,11 +13,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::make::{MadeBackfill, Written};
-use super::{AskedBackfill, Dates};
-use crate::clear::{self, Which};
-use crate::create_run::{self, DagVersionRef, NewRun, OfRun, PlannedDeadlines, PlannedRun};
-use crate::trigger::{Known, value_error};
-use crate::{Refusal, RunMaking, Service};
+use super::{BackfillRequest, Dates};
+use crate::OperationError;
+use crate::dag::StoredDag;
+use crate::dag_run::create::{self, DagVersionRef, NewRun, OfRun, PlannedDeadlines, PlannedRun};
+use crate::dag_run::{ClearPlan, RunMaking, WhichInstances, deadlines, plans};
+use crate::secrets::Secrets;
 
 /// A step has no more dates than this.
 pub(super) const MAX_DATES: usize = 64;
@@ -27,11 +28,13 @@ const ENOUGH_INSTANCES: usize = 5_000;
 
 /// What making a backfill takes.
 pub(super) struct Work<'a> {
-    pub(super) service: &'a Service,
+    pub(super) secrets: &'a Secrets,
     pub(super) making: &'a RunMaking,
-    pub(super) known: &'a Known,
-    pub(super) asked: &'a AskedBackfill,
+    pub(super) stored: &'a StoredDag,
+    pub(super) request: &'a BackfillRequest,
     pub(super) dates: &'a Dates,
+    /// Who asks for it.
+    pub(super) user: Option<String>,
     /// What every run gets.
     deadlines: PlannedDeadlines,
 }
@@ -43,7 +46,7 @@ pub(super) struct Step {
     /// The runs to be made, by place.
     new: HashMap<usize, ToMake>,
     /// Those that begin anew, by their rows.
-    again: HashMap<i64, clear::Plan>,
+    again: HashMap<i64, ClearPlan>,
 }
 
 /// A run to be made, with its deadlines.
@@ -56,7 +59,7 @@ pub(super) struct ToMake {
 /// What becomes of a date.
 pub(super) enum Decision<'a> {
     Make(&'a ToMake),
-    Clear(&'a clear::Plan),
+    Clear(&'a ClearPlan),
     Skip(Skipped),
 }
 
@@ -69,14 +72,13 @@ pub(super) struct Outcome {
 
 impl<'a> Work<'a> {
     pub(super) async fn new(
-        service: &'a Service,
-        making: &'a RunMaking,
-        known: &'a Known,
-        asked: &'a AskedBackfill,
+        (secrets, making): (&'a Secrets, &'a RunMaking),
+        stored: &'a StoredDag,
+        (request, user): (&'a BackfillRequest, Option<String>),
         dates: &'a Dates,
-    ) -> Result<Self, Refusal> {
-        let deadlines = known.deadlines(service).await?;
-        Ok(Self { service, making, known, asked, dates, deadlines })
+    ) -> Result<Self, OperationError> {
+        let deadlines = deadlines(secrets, stored).await?;
+        Ok(Self { secrets, making, stored, request, dates, user, deadlines })
     }
 
     /// Plans runs for dates at these places, for as many of them as make a step: where runs are there, after these.
@@ -84,7 +86,7 @@ impl<'a> Work<'a> {
         &self,
         places: &[usize],
         there: &HashMap<Timestamp, RunThere>,
-    ) -> Result<Step, Refusal> {
+    ) -> Result<Step, OperationError> {
         let sizes = self.sizes(places, there).await?;
         let (mut new, mut again, mut instances, mut taken) = (HashMap::new(), Vec::new(), 0, 0);
         for place in places {
@@ -93,7 +95,7 @@ impl<'a> Work<'a> {
             }
             taken += 1;
             let run = &self.dates.runs[*place];
-            match self.dates.fate(there, run, self.asked) {
+            match self.dates.fate(there, run, self.request) {
                 Fate::Made => {
                     let planned = self.planned(run).await?;
                     instances += planned.run.instances();
@@ -103,17 +105,19 @@ impl<'a> Work<'a> {
                     let run = self.dates.date(run).and_then(|date| there.get(&date));
                     // It may get more: the newest version of the DAG has tasks that it has not.
                     let size = run.and_then(|run| sizes.get(&run.id)).copied();
-                    instances += size.unwrap_or_default().max(self.known.dag.tasks().len());
+                    instances += size.unwrap_or_default().max(self.stored.dag.tasks().len());
                     again.extend(run);
                 }
                 Fate::Skipped(_) => {}
             }
         }
         let names: Vec<&str> = again.iter().map(|run| run.run_id.as_str()).collect();
-        let wants_newest =
-            self.asked.run_on_latest_version.unwrap_or_else(|| self.making.runs_on_latest(&self.known.dag));
-        let (db, unixname) = (&self.service.db, &self.making.unixname);
-        let plans = clear::plans(db, unixname, &self.asked.dag_id, &names, wants_newest).await?;
+        let wants_newest = self
+            .request
+            .run_on_latest_version
+            .unwrap_or_else(|| self.making.runs_on_latest(&self.stored.dag));
+        let (db, unixname) = (&self.secrets.db, &self.making.unixname);
+        let plans = plans(db, unixname, &self.request.dag_id, &names, wants_newest).await?;
         let again = plans.into_iter().map(|plan| (plan.run(), plan)).collect();
         Ok(Step { places: places[..taken].to_vec(), new, again })
     }
@@ -123,9 +127,9 @@ impl<'a> Work<'a> {
         &self,
         places: &[usize],
         there: &HashMap<Timestamp, RunThere>,
-    ) -> Result<HashMap<i64, usize>, Refusal> {
+    ) -> Result<HashMap<i64, usize>, OperationError> {
         let cleared = places.iter().map(|place| &self.dates.runs[*place]).filter_map(|run| {
-            let is_cleared = matches!(self.dates.fate(there, run, self.asked), Fate::Cleared);
+            let is_cleared = matches!(self.dates.fate(there, run, self.request), Fate::Cleared);
             self.dates.date(run).filter(|_| is_cleared).and_then(|date| there.get(&date))
         });
         let ids: &[i64] = &cleared.map(|run| run.id).collect::<Vec<_>>();
@@ -133,7 +137,7 @@ impl<'a> Work<'a> {
             return Ok(HashMap::new());
         }
         let read =
-            self.service.db.read(|tx| async move { dependencies::stands(tx, ids).await }.scope_boxed());
+            self.secrets.db.read(|tx| async move { dependencies::stands(tx, ids).await }.scope_boxed());
         let sizes = read
             .await?
             .into_iter()
@@ -141,33 +145,33 @@ impl<'a> Work<'a> {
         Ok(sizes.collect())
     }
 
-    async fn planned(&self, run: &RunInfo) -> Result<ToMake, Refusal> {
-        let Self { making, known, asked, .. } = self;
+    async fn planned(&self, run: &RunInfo) -> Result<ToMake, OperationError> {
+        let Self { making, stored, request, .. } = self;
         let now = clock::now();
-        let is_tied = !known.dag.disable_bundle_versioning;
+        let is_tied = !stored.dag.disable_bundle_versioning;
         let new = NewRun {
-            dag_id: asked.dag_id.clone(),
-            run_id: making.backfill_run_id(known, run).await?,
+            dag_id: request.dag_id.clone(),
+            run_id: making.backfill_run_id(stored, run).await?,
             run_type: RunType::Backfill,
             logical_date: run.logical_date(),
             data_interval: run.data_interval,
             run_after: run.run_after,
             state: RunState::Queued,
             start_date: None,
-            conf: asked.conf.clone(),
+            conf: request.conf.clone(),
             triggered_by: TriggeredBy::Backfill,
-            triggering_user_name: asked.user.clone(),
+            triggering_user_name: self.user.clone(),
             note: None,
             partition_key: run.partition_key.clone(),
             partition_date: run.partition_date,
             backfill_id: None,
             creating_job_id: None,
-            bundle_version: known.row.bundle_version.clone().filter(|_| is_tied),
+            bundle_version: stored.row.bundle_version.clone().filter(|_| is_tied),
             unixname: making.unixname.clone(),
         };
-        let mut planned = PlannedRun::new(&known.dag, &DagVersionRef { id: known.version }, &new, now);
-        let shaped = planned.apply_mutation_hook(making.rules.as_deref(), &known.dag).await;
-        shaped.map_err(|error| value_error(ferroflow_telemetry::chain(&error)))?;
+        let mut planned = PlannedRun::new(&stored.dag, &DagVersionRef { id: stored.version }, &new, now);
+        let shaped = planned.apply_mutation_hook(making.rules.as_deref(), &stored.dag).await;
+        shaped.map_err(|error| OperationError::value_error(ferroflow_telemetry::chain(&error)))?;
         let mut deadlines = self.deadlines.clone();
         deadlines.ask(making.timetables.as_deref(), &planned).await;
         Ok(ToMake { run: planned, deadlines, logical_date: run.logical_date() })
@@ -179,7 +183,7 @@ impl<'a> Work<'a> {
         tx: &mut Tx,
         step: &'s Step,
     ) -> Result<Vec<(usize, Decision<'s>)>, Error> {
-        let dag_id = &self.asked.dag_id;
+        let dag_id = &self.request.dag_id;
         let there = match self.dates.bounds_of(&step.places) {
             Some(bounds) => {
                 backfill::create::runs_between(tx, dag_id, bounds, self.dates.are_partitions).await?
@@ -191,7 +195,7 @@ impl<'a> Work<'a> {
             let run = &self.dates.runs[*place];
             let run_there = self.dates.date(run).and_then(|date| there.get(&date));
             let again = run_there.and_then(|run| step.again.get(&run.id));
-            let decision = match (self.dates.fate(&there, run, self.asked), step.new.get(place), again) {
+            let decision = match (self.dates.fate(&there, run, self.request), step.new.get(place), again) {
                 (Fate::Made, Some(new), _) if !taken.contains(new.run.run_id()) => Decision::Make(new),
                 (Fate::Cleared, _, Some(plan)) => Decision::Clear(plan),
                 (Fate::Skipped(reason), ..) => Decision::Skip(reason),
@@ -205,7 +209,7 @@ impl<'a> Work<'a> {
 
     /// Those names of runs to be made that others have.
     async fn taken_names(&self, tx: &mut Tx, step: &Step) -> Result<HashSet<String>, Error> {
-        let dag_id = self.asked.dag_id.as_str();
+        let dag_id = self.request.dag_id.as_str();
         let keys: Vec<(&str, &str)> = step.new.values().map(|new| (dag_id, new.run.run_id())).collect();
         if keys.is_empty() {
             return Ok(HashSet::new());
@@ -241,7 +245,7 @@ impl<'a> Work<'a> {
                 }
             }
         }
-        let created = create_run::create_many(tx, new, now).await?;
+        let created = create::create_many(tx, new, now).await?;
         made.made += created.len();
         for ((planned, outcome), run) in of_new.into_iter().zip(&created) {
             outcome.dag_run_id = Some(run.id);
@@ -251,15 +255,9 @@ impl<'a> Work<'a> {
         Ok(outcomes)
     }
 
-    async fn clear(
-        &self,
-        tx: &mut Tx,
-        backfill: i64,
-        plan: &clear::Plan,
-        now: Timestamp,
-    ) -> Result<(), Error> {
-        plan.apply(tx, Which::All, now).await?;
-        let conf = self.asked.conf.clone().map(|conf| Json::from(Value::Object(conf)));
+    async fn clear(&self, tx: &mut Tx, backfill: i64, plan: &ClearPlan, now: Timestamp) -> Result<(), Error> {
+        plan.apply(tx, WhichInstances::All, now).await?;
+        let conf = self.request.conf.clone().map(|conf| Json::from(Value::Object(conf)));
         backfill::create::take_in(tx, backfill, plan.run(), conf.as_ref(), now).await
     }
 
@@ -273,8 +271,8 @@ impl<'a> Work<'a> {
     ) -> Result<(), Error> {
         let of_run = OfRun {
             id: run,
-            dag_id: &self.asked.dag_id,
-            bundle_name: &self.known.row.bundle_name,
+            dag_id: &self.request.dag_id,
+            bundle_name: &self.stored.row.bundle_name,
             logical_date: planned.logical_date,
         };
         let (number, problems) = planned.deadlines.add(tx, &of_run, now).await?;

@@ -20,12 +20,14 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::create_run::{DagVersionRef, Origin, fresh, numbered, run_carrier};
-use crate::trigger::{RunMaking, decoded, may_run};
-use crate::{Refusal, Service};
+use super::RunMaking;
+use super::create::{DagVersionRef, Origin, fresh, numbered, run_carrier};
+use super::trigger::may_run;
+use crate::dag::decoded;
+use crate::{OperationError, Problem};
 
 /// What a cleared run goes on with.
-pub(crate) struct Plan {
+pub(crate) struct ClearPlan {
     run: DagRun,
     dag: Arc<Dag>,
     weights: Arc<[Weight]>,
@@ -42,37 +44,35 @@ struct Newest {
 
 /// Which task instances of a run are cleared.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Which<'a> {
+pub(crate) enum WhichInstances<'a> {
     All,
     These(&'a BTreeSet<Uuid>),
 }
 
-impl Service {
-    /// Clears a run: what its task instances were goes into the history, they begin anew, and the run is queued
-    /// again if it had finished. Those that run are told to end first.
-    pub async fn clear_run(&self, making: &RunMaking, dag_id: &str, run_id: &str) -> Result<(), Refusal> {
-        let mut found = Found::read(&self.db, dag_id, run_id).await?;
-        found.row = Some(may_run(dag_id, found.row)?);
-        let wants_newest =
-            |dag: &Dag| dag.rerun_with_latest_version.or(making.rerun_with_latest_version).unwrap_or(false);
-        let plan = found.plan(run_id, wants_newest, &making.unixname, &mut DecodedDags::of(dag_id))?;
-        plan.carry_out(&self.db, Which::All).await?;
-        Ok(())
-    }
+/// Clears a run, as a task asks for that resets one: what its task instances were goes into the history, they begin anew,
+/// and the run is queued again if it had finished. Those that run are told to end first.
+pub async fn clear(db: &Db, making: &RunMaking, dag_id: &str, run_id: &str) -> Result<(), OperationError> {
+    let mut found = Found::read(db, dag_id, run_id).await?;
+    found.row = Some(may_run(dag_id, found.row)?);
+    let wants_newest =
+        |dag: &Dag| dag.rerun_with_latest_version.or(making.rerun_with_latest_version).unwrap_or(false);
+    let plan = found.plan(run_id, wants_newest, &making.unixname, &mut DecodedDags::of(dag_id))?;
+    plan.carry_out(db, WhichInstances::All).await?;
+    Ok(())
 }
 
 /// Clears some task instances of a run, by their ids, and says how many: those that have another id by now have begun
 /// anew already. The run goes on with the version of its DAG that it was made with.
-pub async fn clear_instances(
+pub(crate) async fn clear_instances(
     db: &Db,
     unixname: &str,
     dag_id: &str,
     run_id: &str,
     ids: &BTreeSet<Uuid>,
-) -> Result<usize, Refusal> {
+) -> Result<usize, OperationError> {
     let found = Found::read(db, dag_id, run_id).await?;
     let plan = found.plan(run_id, |_| false, unixname, &mut DecodedDags::of(dag_id))?;
-    Ok(plan.carry_out(db, Which::These(ids)).await?)
+    Ok(plan.carry_out(db, WhichInstances::These(ids)).await?)
 }
 
 /// Plans for several runs of a DAG, which are carried out in a transaction of the caller's.
@@ -82,7 +82,7 @@ pub(crate) async fn plans(
     dag_id: &str,
     run_ids: &[&str],
     wants_newest: bool,
-) -> Result<Vec<Plan>, Refusal> {
+) -> Result<Vec<ClearPlan>, OperationError> {
     let mut dags = DecodedDags::of(dag_id);
     let mut plans = Vec::with_capacity(run_ids.len());
     for run_id in run_ids {
@@ -103,7 +103,7 @@ impl<'a> DecodedDags<'a> {
         Self { dag_id, dags: HashMap::new() }
     }
 
-    fn get(&mut self, stored: &SerializedDag) -> Result<(Arc<Dag>, Arc<[Weight]>), Refusal> {
+    fn get(&mut self, stored: &SerializedDag) -> Result<(Arc<Dag>, Arc<[Weight]>), OperationError> {
         if let Some(known) = self.dags.get(&stored.id) {
             return Ok(known.clone());
         }
@@ -147,14 +147,16 @@ impl Found {
         wants_newest: impl FnOnce(&Dag) -> bool,
         unixname: &str,
         dags: &mut DecodedDags<'_>,
-    ) -> Result<Plan, Refusal> {
-        let run = self.run.ok_or_else(|| {
-            Refusal::api(404, "not_found", format!("Dag run with run_id: '{run_id}' not found"))
-        })?;
+    ) -> Result<ClearPlan, OperationError> {
+        let run = self
+            .run
+            .ok_or_else(|| OperationError::not_found(format!("Dag run with run_id: '{run_id}' not found")))?;
         let dag_id = dags.dag_id;
-        let missing = || Refusal::Api {
-            status: 404,
-            detail: format!("The Dag with ID: `{dag_id}` was not found").into(),
+        let missing = || {
+            OperationError::NotFound(Problem {
+                reason: None,
+                message: format!("The Dag with ID: `{dag_id}` was not found"),
+            })
         };
         let (own, newest) = (self.own.ok_or_else(missing)?, self.newest.ok_or_else(missing)?);
         let newest_dag = dags.get(&newest)?;
@@ -165,7 +167,7 @@ impl Found {
         let bundle_version = of_dag.or_else(|| run.bundle_version.clone());
         let conf = run.conf.as_ref().and_then(|conf| conf.value().ok());
         let conf = conf.as_ref().and_then(Value::as_object).cloned().unwrap_or_else(Map::new);
-        Ok(Plan {
+        Ok(ClearPlan {
             weights,
             dag,
             newest: uses_newest.then_some(Newest { version: newest.dag_version_id, bundle_version }),
@@ -182,23 +184,28 @@ fn own_version(run: &DagRun) -> Option<Uuid> {
     run.created_dag_version_id.filter(|_| is_tied)
 }
 
-impl Plan {
+impl ClearPlan {
     /// The row of the run.
     pub(crate) fn run(&self) -> i64 {
         self.run.id
     }
 
-    async fn carry_out(&self, db: &Db, which: Which<'_>) -> Result<usize, Error> {
+    async fn carry_out(&self, db: &Db, which: WhichInstances<'_>) -> Result<usize, Error> {
         let now = clock::now();
         db.transact(|tx| async move { self.apply(tx, which, now).await }.scope_boxed()).await
     }
 
     /// Clears the run, and says how many of its task instances.
-    pub(crate) async fn apply(&self, tx: &mut Tx, which: Which<'_>, now: Timestamp) -> Result<usize, Error> {
+    pub(crate) async fn apply(
+        &self,
+        tx: &mut Tx,
+        which: WhichInstances<'_>,
+        now: Timestamp,
+    ) -> Result<usize, Error> {
         let all = task_instance::clear::lock_instances(tx, &self.run.dag_id, &self.run.run_id).await?;
         let is_meant = |instance: &&TaskInstance| match which {
-            Which::All => true,
-            Which::These(ids) => ids.contains(&instance.id),
+            WhichInstances::All => true,
+            WhichInstances::These(ids) => ids.contains(&instance.id),
         };
         let instances: Vec<&TaskInstance> = all.iter().filter(is_meant).collect();
         if instances.is_empty() {

@@ -7,8 +7,7 @@ use ferroflow_config::Settings;
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
 
-use super::value_error;
-use crate::Refusal;
+use crate::OperationError;
 
 /// The names that Airflow itself gives to runs, which no configuration can forbid.
 const OWN_NAMES: &str =
@@ -80,10 +79,10 @@ impl RunMaking {
     }
 
     /// Whether the configuration allows runs of this name.
-    pub fn check_run_id(&self, run_id: &str) -> Result<(), Refusal> {
+    pub fn check_run_id(&self, run_id: &str) -> Result<(), OperationError> {
         if run_id.contains("..") && !self.allow_double_dots {
             let message = format!("The run_id '{run_id}' must not contain '..' to prevent path traversal");
-            return Err(value_error(message));
+            return Err(OperationError::value_error(message));
         }
         // A pattern that takes too long to match does not match.
         let is_match = |pattern: &Regex| pattern.is_match(run_id).unwrap_or(false);
@@ -94,6 +93,6 @@ impl RunMaking {
         let message = format!(
             "The run_id provided '{run_id}' does not match regex pattern '{pattern}' or '{OWN_NAMES}'"
         );
-        Err(value_error(message))
+        Err(OperationError::value_error(message))
     }
 }

@@ -1,49 +1,50 @@
 //! Whether a run may be made.
 
-use ferroflow_db::{Json, dag};
+use ferroflow_db::dag;
 use ferroflow_model::dag::Dag;
 use ferroflow_model::partition_mapper::MAX_KEY_LENGTH;
 use ferroflow_model::state::RunType;
-use ferroflow_model::stored_dag::timetable_document;
 use jiff::Timestamp;
 
-use super::{Known, value_error};
-use crate::Refusal;
+use crate::OperationError;
 
 /// The DAG's row, unless it is stale or its file is broken.
-pub(crate) fn may_run(dag_id: &str, row: Option<dag::Dag>) -> Result<dag::Dag, Refusal> {
+pub(crate) fn may_run(dag_id: &str, row: Option<dag::Dag>) -> Result<dag::Dag, OperationError> {
     let row = row
         .filter(|row| !row.is_stale)
-        .ok_or_else(|| Refusal::api(404, "not_found", format!("Dag with dag_id: '{dag_id}' not found")))?;
+        .ok_or_else(|| OperationError::not_found(format!("Dag with dag_id: '{dag_id}' not found")))?;
     if row.has_import_errors == Some(true) {
         let message = format!("Dag with dag_id '{dag_id}' has import errors and cannot be triggered");
-        return Err(Refusal::api(400, "import_errors", message));
+        return Err(OperationError::invalid("import_errors", message));
     }
     Ok(row)
 }
 
 /// Whether the DAG takes runs of this type, which are called so.
-pub(super) fn run_type(row: &dag::Dag, run_type: RunType, called: &str) -> Result<(), Refusal> {
+pub(super) fn run_type(row: &dag::Dag, run_type: RunType, called: &str) -> Result<(), OperationError> {
     let Some(allowed) = &row.allowed_run_types else { return Ok(()) };
-    let allowed: Vec<String> = serde_json::from_str(&allowed.standard_text()).map_err(|error| {
-        Refusal::Stored { what: format!("allowed_run_types of DAG {:?}", row.dag_id), source: error.into() }
-    })?;
+    let allowed: Vec<String> =
+        serde_json::from_str(&allowed.standard_text()).map_err(|error| OperationError::Stored {
+            what: format!("allowed_run_types of DAG {:?}", row.dag_id),
+            help: "",
+            source: error.into(),
+        })?;
     if allowed.iter().any(|word| word == run_type.as_str()) {
         return Ok(());
     }
     let message = format!("Dag with dag_id '{}' does not allow {called} runs", row.dag_id);
-    Err(Refusal::api(400, "denied_run_type", message))
+    Err(OperationError::invalid("denied_run_type", message))
 }
 
 /// Whether the date is not before that at which the tasks of the DAG begin by default.
-pub(super) fn logical_date(dag: &Dag, date: Option<Timestamp>) -> Result<(), Refusal> {
+pub(super) fn logical_date(dag: &Dag, date: Option<Timestamp>) -> Result<(), OperationError> {
     let (Some(date), Some(earliest)) = (date, default_start(dag)) else { return Ok(()) };
     if date >= earliest {
         return Ok(());
     }
     let message =
         format!("Logical date [{date}] should be >= start_date [{earliest}] from Dag's default_args");
-    Err(value_error(message))
+    Err(OperationError::value_error(message))
 }
 
 /// `start_date` of the default arguments, as the serialized DAG holds it: seconds since 1970.
@@ -57,14 +58,14 @@ fn default_start(dag: &Dag) -> Option<Timestamp> {
 }
 
 /// Whether the DAG has partitions, and the key could be one.
-pub(super) fn partition_key(row: &dag::Dag, dag: &Dag, key: Option<&str>) -> Result<(), Refusal> {
+pub(super) fn partition_key(row: &dag::Dag, dag: &Dag, key: Option<&str>) -> Result<(), OperationError> {
     use ferroflow_model::timetable::Timetable;
     let Some(key) = key else { return Ok(()) };
     let at_runtime = matches!(dag.timetable, Timetable::PartitionedAtRuntime);
     if !row.timetable_partitioned && !at_runtime {
         let message =
             format!("Dag '{}' is not a partitioned Dag and does not accept a partition_key.", row.dag_id);
-        return Err(Refusal::api(400, "not_partitioned", message));
+        return Err(OperationError::invalid("not_partitioned", message));
     }
     let length = key.chars().count();
     let problem = if key.trim().is_empty() {
@@ -74,13 +75,5 @@ pub(super) fn partition_key(row: &dag::Dag, dag: &Dag, key: Option<&str>) -> Res
     } else {
         return Ok(());
     };
-    Err(Refusal::api(400, "invalid_partition_key", problem))
-}
-
-/// The timetable as the DAG's document holds it.
-pub(crate) fn serialized_timetable(known: &Known) -> Result<Json, Refusal> {
-    timetable_document(&known.text).map_err(|error| Refusal::Stored {
-        what: format!("the timetable of DAG {:?}", known.row.dag_id),
-        source: error.into(),
-    })
+    Err(OperationError::invalid("invalid_partition_key", problem))
 }

@@ -15,7 +15,16 @@ use serde_json::{Value, json};
 
 use super::mapped::{Mapped, Untold, about, mapped};
 use super::mappings::Mappings;
-use crate::Rules;
+
+/// What the configuration says about changes of assets.
+#[derive(Clone, Copy, Debug)]
+pub struct EventRules {
+    /// `[core] multi_team`.
+    pub multi_team: bool,
+    /// `[scheduler] partition_mapper_max_downstream_keys`: one partition of an asset is for at most as many partitions
+    /// of a DAG.
+    pub max_downstream_keys: u32,
+}
 
 /// A change of an asset.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +66,7 @@ pub struct Source<'a> {
 /// whether they [are known](Mappings::are_known): once for all changes, so that Python is asked about all at once.
 pub async fn register(
     tx: &mut Tx,
-    rules: &Rules,
+    rules: &EventRules,
     change: &Change<'_>,
     mappings: &Mappings,
     now: Timestamp,
@@ -127,7 +136,7 @@ fn may_see(listener: &Listener, source_team: Option<&str>, consumers: Option<&Co
 
 /// What DAGs whose runs stand for partitions are told of.
 struct PartitionsOf<'a> {
-    rules: &'a Rules,
+    rules: &'a EventRules,
     change: &'a Change<'a>,
     event_id: i64,
     mappings: &'a Mappings,

@@ -15,9 +15,11 @@ use serde_json::Value;
 
 use super::go_on::{abandoned_before, finish, go_on};
 use super::step::{Decision, MAX_DATES, Step, Work};
-use super::{AskedBackfill, checked_dates, known};
-use crate::create_run::CreatedRun;
-use crate::{Refusal, RunMaking, Service};
+use super::{BackfillRequest, audit, checked_dates, usually_on_latest};
+use crate::dag_run::RunMaking;
+use crate::dag_run::create::CreatedRun;
+use crate::secrets::Secrets;
+use crate::{OperationError, Operations};
 
 /// `max_active_runs` of a backfill of which nothing is said.
 const USUAL_ACTIVE_RUNS: i32 = 10;
@@ -41,26 +43,27 @@ pub struct MadeBackfill {
 /// It is paused until it is complete, and has a run that waits from the first step on: no scheduler can take it for
 /// completed. Whoever is interrupted in between leaves the rest to a scheduler ([`finish`](super::finish)).
 pub async fn create(
-    service: &Service,
-    making: &RunMaking,
-    asked: &AskedBackfill,
+    operations: &Operations,
+    request: &BackfillRequest,
     tell: &(dyn Fn(usize, usize) + Send + Sync),
-) -> Result<Option<MadeBackfill>, Refusal> {
-    let db = &service.db;
-    let known = known(db, &asked.dag_id).await?;
-    let dag_id = asked.dag_id.as_str();
+) -> Result<Option<MadeBackfill>, OperationError> {
+    audit(operations, request).await;
+    let (db, dag_id) = (&operations.db, request.dag_id.as_str());
+    let stored = crate::dag::find(db, dag_id).await?;
+    let (making, secrets) = &operations.run_making(&stored.dag).await?;
     let open =
         db.read(|tx| async move { backfill::create::open_of_dag(tx, dag_id).await }.scope_boxed()).await?;
     if let Some(open) = open {
-        return Err(another(service, making, dag_id, open).await?);
+        return Err(another(secrets, making, dag_id, open).await?);
     }
-    let dates = checked_dates(making, &known, asked, clock::now()).await?;
+    let dates = checked_dates(making, &stored, request, clock::now()).await?;
     if dates.runs.is_empty() {
         return Ok(None);
     }
-    let work = Work::new(service, making, &known, asked, &dates).await?;
+    let work = Work::new((secrets, making), &stored, (request, Some(operations.caller.user.clone())), &dates)
+        .await?;
     let (mut made, left) = match begin(db, &work).await? {
-        Begun::There(open) => return Err(another(service, making, dag_id, open).await?),
+        Begun::There(open) => return Err(another(secrets, making, dag_id, open).await?),
         Begun::Made { made, left, written } => {
             written.tell(dag_id);
             (made, left)
@@ -74,9 +77,14 @@ pub async fn create(
 }
 
 /// Why another one is not made. One whose maker is gone is completed first: no scheduler of ours may be there to do so.
-async fn another(service: &Service, making: &RunMaking, dag_id: &str, open: i64) -> Result<Refusal, Refusal> {
+async fn another(
+    secrets: &Secrets,
+    making: &RunMaking,
+    dag_id: &str,
+    open: i64,
+) -> Result<OperationError, OperationError> {
     let now = clock::now();
-    let taken_over = service.db.transact(|tx| {
+    let taken_over = secrets.db.transact(|tx| {
         async move {
             let is_abandoned = backfill::create_runs::abandoned(tx, abandoned_before(now))
                 .await?
@@ -87,13 +95,13 @@ async fn another(service: &Service, making: &RunMaking, dag_id: &str, open: i64)
         .scope_boxed()
     });
     let what = if taken_over.await? {
-        Box::pin(finish(service, making, open)).await?;
+        Box::pin(finish(secrets, making, open)).await?;
         "was made only in part before, and is complete now:"
     } else {
         "is not over, and a Dag has one at a time:"
     };
     let message = format!("backfill {open} of Dag {dag_id} {what} wait for the end of its runs");
-    Ok(Refusal::api(409, "already_running", message))
+    Ok(OperationError::conflict("already_running", message))
 }
 
 /// How making a backfill began.
@@ -129,12 +137,12 @@ impl Written {
 }
 
 /// The first step: the row, its dates, and runs from the first date on that has one.
-async fn begin(db: &Db, work: &Work<'_>) -> Result<Begun, Refusal> {
+async fn begin(db: &Db, work: &Work<'_>) -> Result<Begun, OperationError> {
     // Dates of which nothing came although no run is there: another date's has the name, say. They are noted as in flight.
     let mut in_vain = BTreeSet::new();
     loop {
-        let there = work.dates.there(db, &work.asked.dag_id, work.dates.bounds()).await?;
-        let fate = |place: usize| work.dates.fate(&there, &work.dates.runs[place], work.asked);
+        let there = work.dates.there(db, &work.request.dag_id, work.dates.bounds()).await?;
+        let fate = |place: usize| work.dates.fate(&there, &work.dates.runs[place], work.request);
         let has_run = |place: &usize| !in_vain.contains(place) && !matches!(fate(*place), Fate::Skipped(_));
         let first = (0..work.dates.runs.len()).find(has_run);
         let from = first.filter(|first| *first >= MAX_DATES || !in_vain.is_empty()).unwrap_or(0);
@@ -163,7 +171,7 @@ async fn write_first(
     wants_run: bool,
     now: Timestamp,
 ) -> Result<Option<Begun>, Error> {
-    let dag_id = &work.asked.dag_id;
+    let dag_id = &work.request.dag_id;
     // Schedulers that make runs of the DAG wait for this, and so do others who make backfills.
     dag::lock(tx, std::slice::from_ref(dag_id)).await?;
     if let Some(open) = backfill::create::open_of_dag(tx, dag_id).await? {
@@ -175,7 +183,7 @@ async fn write_first(
         return Ok(None);
     }
     let left = work.dates.runs.len() - decided.len();
-    let id = backfill::create::insert(tx, &row(work.asked, left > 0), now).await?;
+    let id = backfill::create::insert(tx, &row(work, left > 0), now).await?;
     let (mut made, mut written) = (MadeBackfill { id, ..MadeBackfill::default() }, Written::default());
     let outcomes = work.write(tx, &decided, (&mut made, &mut written), now).await?;
     let mut dates: Vec<DateOfBackfill> = work.dates.runs.iter().map(undecided).collect();
@@ -198,23 +206,24 @@ fn undecided(run: &ferroflow_model::timetable::RunInfo) -> DateOfBackfill {
     }
 }
 
-fn row(asked: &AskedBackfill, is_paused: bool) -> NewBackfill {
-    let conf = asked.conf.clone().map_or(Value::Null, Value::Object);
+fn row(work: &Work<'_>, is_paused: bool) -> NewBackfill {
+    let request = work.request;
+    let conf = request.conf.clone().map_or(Value::Null, Value::Object);
     NewBackfill {
-        dag_id: asked.dag_id.clone(),
-        from: asked.stretch.from,
-        to: asked.stretch.to,
+        dag_id: request.dag_id.clone(),
+        from: request.stretch.from,
+        to: request.stretch.to,
         conf: Json::from(conf),
-        reprocess: asked.stretch.reprocess,
-        max_active_runs: asked.max_active_runs.unwrap_or(USUAL_ACTIVE_RUNS),
-        triggering_user_name: asked.user.clone(),
+        reprocess: request.stretch.reprocess,
+        max_active_runs: request.max_active_runs.unwrap_or(USUAL_ACTIVE_RUNS),
+        triggering_user_name: work.user.clone(),
         is_paused,
     }
 }
 
 impl RunMaking {
     /// Whether a run of a backfill that begins anew goes on with the newest version of its DAG, if nobody says so.
-    pub fn runs_on_latest(&self, dag: &Dag) -> bool {
-        dag.rerun_with_latest_version.or(self.rerun_with_latest_version).unwrap_or(true)
+    pub(super) fn runs_on_latest(&self, dag: &Dag) -> bool {
+        usually_on_latest(Some(dag), self.rerun_with_latest_version)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use ferroflow_db::backfill::create_runs::{Request, UndecidedDate};
+use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::notifications::{self, Notification};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, backfill, dag};
 use ferroflow_model::backfill::Stretch;
@@ -11,10 +12,13 @@ use ferroflow_telemetry::clock;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::BackfillRequest;
 use super::make::{MadeBackfill, Written};
 use super::step::{MAX_DATES, Step, Work};
-use super::{AskedBackfill, known};
-use crate::{Refusal, RunMaking, Service};
+use crate::OperationError;
+use crate::dag::StoredDag;
+use crate::dag_run::RunMaking;
+use crate::secrets::Secrets;
 
 /// A maker that was not heard of for so long is gone.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -26,29 +30,41 @@ pub fn abandoned_before(now: Timestamp) -> Timestamp {
 
 /// Completes a backfill whose maker is gone. Runs that begin anew do so with the version of the DAG that this and the
 /// configuration say: what its maker was told besides stands nowhere.
-pub async fn finish(service: &Service, making: &RunMaking, id: i64) -> Result<MadeBackfill, Refusal> {
+pub async fn finish(secrets: &Secrets, making: &RunMaking, id: i64) -> Result<MadeBackfill, OperationError> {
     let read =
-        service.db.read(|tx| async move { backfill::create_runs::request(tx, id).await }.scope_boxed());
-    let asked = asked(read.await?.ok_or_else(|| over(id))?)?;
-    let known = known(&service.db, &asked.dag_id).await?;
-    let kind = making.kind(&known).await?;
-    let dates = making.dates(&known, kind, &asked.stretch, clock::now()).await?;
-    let work = Work::new(service, making, &known, &asked, &dates).await?;
+        secrets.db.read(|tx| async move { backfill::create_runs::request(tx, id).await }.scope_boxed());
+    let (request, user) = asked(read.await?.ok_or_else(|| over(id))?)?;
+    let stored = stored(&secrets.db, &request.dag_id).await?;
+    let kind = making.kind(&stored).await?;
+    let dates = making.dates(&stored, kind, &request.stretch, clock::now()).await?;
+    let work = Work::new((secrets, making), &stored, (&request, user), &dates).await?;
     let mut made = MadeBackfill { id, ..MadeBackfill::default() };
     go_on(&work, &mut made, &|_, _| ()).await?;
     Ok(made)
 }
 
-fn asked(request: Request) -> Result<AskedBackfill, Refusal> {
-    let conf = request.conf.map(|conf| conf.value()).transpose().map_err(|error| Refusal::Stored {
+async fn stored(db: &Db, dag_id: &str) -> Result<StoredDag, OperationError> {
+    let read = db.read(|tx| {
+        async move { Ok((dag::find(tx, dag_id).await?, serialized_dag::latest(tx, dag_id).await?)) }
+            .scope_boxed()
+    });
+    let (row, serialized) = read.await?;
+    let row = row.ok_or_else(|| OperationError::not_found(format!("could not find Dag {dag_id}")))?;
+    StoredDag::of(row, serialized)
+}
+
+/// What was asked for, and by whom.
+fn asked(request: Request) -> Result<(BackfillRequest, Option<String>), OperationError> {
+    let conf = request.conf.map(|conf| conf.value()).transpose().map_err(|error| OperationError::Stored {
         what: format!("the configuration of a backfill of Dag {}", request.dag_id),
+        help: "",
         source: error.into(),
     })?;
     let conf = match conf {
         Some(Value::Object(conf)) => Some(conf),
         _ => None,
     };
-    Ok(AskedBackfill {
+    let asked = BackfillRequest {
         dag_id: request.dag_id,
         stretch: Stretch {
             from: request.from,
@@ -60,13 +76,13 @@ fn asked(request: Request) -> Result<AskedBackfill, Refusal> {
         conf,
         max_active_runs: Some(request.max_active_runs),
         run_on_latest_version: None,
-        user: request.triggering_user_name,
-    })
+    };
+    Ok((asked, request.triggering_user_name))
 }
 
-fn over(id: i64) -> Refusal {
+fn over(id: i64) -> OperationError {
     let message = format!("backfill {id} was cancelled while it was made: what was made of it has failed");
-    Refusal::api(409, "cancelled", message)
+    OperationError::conflict("cancelled", message)
 }
 
 /// Makes what is left of a backfill.
@@ -74,8 +90,8 @@ pub(super) async fn go_on(
     work: &Work<'_>,
     made: &mut MadeBackfill,
     tell: &(dyn Fn(usize, usize) + Send + Sync),
-) -> Result<(), Refusal> {
-    let (db, id, total) = (&work.service.db, made.id, work.dates.runs.len());
+) -> Result<(), OperationError> {
+    let (db, id, total) = (&work.secrets.db, made.id, work.dates.runs.len());
     let undecided =
         db.read(|tx| async move { backfill::create_runs::undecided(tx, id).await }.scope_boxed()).await?;
     let places = work.dates.places();
@@ -92,7 +108,7 @@ pub(super) async fn go_on(
 
 /// Whoever cancels a backfill fails the runs that wait, and only then notes that it is over, for which the last step may have
 /// kept it waiting. The runs of that step fail here: a backfill of which all runs have ended has none that wait.
-async fn was_cancelled_at_last(db: &Db, id: i64) -> Result<bool, Refusal> {
+async fn was_cancelled_at_last(db: &Db, id: i64) -> Result<bool, OperationError> {
     let now = clock::now();
     let failed = db.transact(|tx| {
         async move {
@@ -122,7 +138,7 @@ impl<'a> Part<'a> {
         id: i64,
         dates: &'a [UndecidedDate],
         places: &HashMap<(Option<Timestamp>, Option<&str>), usize>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, OperationError> {
         let place = |date: &UndecidedDate| {
             let place = places.get(&(date.logical_date, date.partition_key.as_deref()))?;
             Some((*place, date.id))
@@ -130,7 +146,7 @@ impl<'a> Part<'a> {
         let of_schedule: Vec<(usize, i64)> = dates.iter().filter_map(place).collect();
         let wanted: Vec<usize> = of_schedule.iter().map(|(place, _)| *place).collect();
         let bounds = work.dates.bounds_of(&wanted);
-        let there = work.dates.there(&work.service.db, &work.asked.dag_id, bounds).await?;
+        let there = work.dates.there(&work.secrets.db, &work.request.dag_id, bounds).await?;
         let step = work.plan(&wanted, &there).await?;
         let taken = match of_schedule.get(step.places.len()) {
             Some((_, first_left)) => dates.iter().take_while(|date| date.id != *first_left).count(),
@@ -150,23 +166,23 @@ async fn carry_out(
     part: Part<'_>,
     is_last: bool,
     made: &mut MadeBackfill,
-) -> Result<(), Refusal> {
+) -> Result<(), OperationError> {
     let (part, before, now) = (&part, *made, clock::now());
     let id = part.id;
     // Whoever waits for the row of the DAG lives.
-    work.service
+    work.secrets
         .db
         .transact(|tx| async move { backfill::create_runs::touch(tx, id, now).await }.scope_boxed())
         .await?;
     let written = work
-        .service
+        .secrets
         .db
         .transact(|tx| async move { write(tx, work, part, is_last, before, now).await }.scope_boxed());
     let Some((after, written)) = written.await? else { return Err(over(part.id)) };
-    written.tell(&work.asked.dag_id);
+    written.tell(&work.request.dag_id);
     for UndecidedDate { logical_date, partition_key, .. } in part.vanished() {
         tracing::warn!(
-            dag_id = work.asked.dag_id,
+            dag_id = work.request.dag_id,
             backfill_id = part.id,
             ?logical_date,
             partition_key,
@@ -187,7 +203,7 @@ async fn write(
     now: Timestamp,
 ) -> Result<Option<(MadeBackfill, Written)>, Error> {
     // As for the first step: schedulers that make runs of the DAG wait.
-    dag::lock(tx, std::slice::from_ref(&work.asked.dag_id)).await?;
+    dag::lock(tx, std::slice::from_ref(&work.request.dag_id)).await?;
     if !backfill::create_runs::lock(tx, part.id).await? {
         // Whoever cancelled it did not know of those that came into being meanwhile.
         backfill::create_runs::fail_queued(tx, part.id, now).await?;
@@ -210,7 +226,7 @@ async fn write(
     backfill::create_runs::touch(tx, part.id, now).await?;
     if is_last {
         backfill::create_runs::unpause(tx, part.id, now).await?;
-        notifications::notify(tx, Notification::QueuedOf { dag_id: work.asked.dag_id.clone() }).await?;
+        notifications::notify(tx, Notification::QueuedOf { dag_id: work.request.dag_id.clone() }).await?;
     }
     Ok(Some((made, written)))
 }

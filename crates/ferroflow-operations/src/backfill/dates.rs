@@ -8,8 +8,9 @@ use ferroflow_model::timetable::{RunInfo, backfill_run_id};
 use ferroflow_telemetry::chain;
 use jiff::Timestamp;
 
-use crate::trigger::{Known, no_python, serialized_timetable, value_error};
-use crate::{Refusal, RunMaking};
+use crate::OperationError;
+use crate::dag::StoredDag;
+use crate::dag_run::RunMaking;
 
 /// More are not made at once: all dates are noted in one transaction.
 const MAX_RUNS: usize = 100_000;
@@ -60,31 +61,31 @@ impl Dates {
 }
 
 impl RunMaking {
-    pub(super) async fn kind(&self, known: &Known) -> Result<Kind, Refusal> {
-        let timetable = &known.dag.timetable;
+    pub(super) async fn kind(&self, stored: &StoredDag) -> Result<Kind, OperationError> {
+        let timetable = &stored.dag.timetable;
         if timetable.custom().is_none() {
             let (is_periodic, is_partitioned) = (timetable.is_periodic(), timetable.is_partitioned());
             return Ok(Kind { is_periodic, is_partitioned });
         }
-        let Some(python) = &self.timetables else { return Err(no_python(known)) };
-        let described = python.describe(&serialized_timetable(known)?).await;
-        let described = described.map_err(|error| value_error(chain(&error)))?;
+        let Some(python) = &self.timetables else { return Err(stored.no_python()) };
+        let described = python.describe(&stored.timetable_document()?).await;
+        let described = described.map_err(|error| OperationError::value_error(chain(&error)))?;
         Ok(Kind { is_periodic: described.periodic, is_partitioned: described.partitioned })
     }
 
     /// The runs of a stretch.
     pub(super) async fn dates(
         &self,
-        known: &Known,
+        stored: &StoredDag,
         kind: Kind,
         stretch: &Stretch,
         now: Timestamp,
-    ) -> Result<Dates, Refusal> {
+    ) -> Result<Dates, OperationError> {
         let last = last_date(stretch, kind.is_partitioned, now);
-        let runs = self.asked(known, stretch.from, last, now).await?;
+        let runs = self.asked(stored, stretch.from, last, now).await?;
         if runs.len() > MAX_RUNS {
             let message = format!("there are more than {MAX_RUNS} runs between these dates: ask for fewer");
-            return Err(Refusal::api(422, "too_many_runs", message));
+            return Err(OperationError::refused("too_many_runs", message));
         }
         let runs = in_order(runs, stretch, kind.is_partitioned, now);
         let are_partitions = runs.first().is_some_and(has_key);
@@ -92,42 +93,50 @@ impl RunMaking {
             has_key(run) != are_partitions || (!are_partitions && run.logical_date().is_none())
         };
         if runs.iter().any(is_other) {
-            return Err(value_error("the timetable mixes runs of dates with runs of partitions"));
+            return Err(OperationError::value_error(
+                "the timetable mixes runs of dates with runs of partitions",
+            ));
         }
         Ok(Dates { runs, are_partitions })
     }
 
     async fn asked(
         &self,
-        known: &Known,
+        stored: &StoredDag,
         first: Timestamp,
         last: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<RunInfo>, Refusal> {
-        let timetable = &known.dag.timetable;
+    ) -> Result<Vec<RunInfo>, OperationError> {
+        let timetable = &stored.dag.timetable;
         if timetable.custom().is_none() {
             let runs = timetable.runs_between(first, last, now).take(MAX_RUNS + 1);
-            return runs.collect::<Result<_, _>>().map_err(|reason| value_error(reason.to_string()));
+            return runs
+                .collect::<Result<_, _>>()
+                .map_err(|reason| OperationError::value_error(reason.to_string()));
         }
-        let Some(python) = &self.timetables else { return Err(no_python(known)) };
-        let runs = python.runs_between(&serialized_timetable(known)?, first, last, MAX_RUNS + 1).await;
-        Ok(runs.map_err(|error| value_error(chain(&error)))?.runs)
+        let Some(python) = &self.timetables else { return Err(stored.no_python()) };
+        let runs = python.runs_between(&stored.timetable_document()?, first, last, MAX_RUNS + 1).await;
+        Ok(runs.map_err(|error| OperationError::value_error(chain(&error)))?.runs)
     }
 
     /// The name of a run of a backfill. Of those of partitions, the timetable has a say.
-    pub(super) async fn backfill_run_id(&self, known: &Known, run: &RunInfo) -> Result<String, Refusal> {
-        let timetable = &known.dag.timetable;
+    pub(super) async fn backfill_run_id(
+        &self,
+        stored: &StoredDag,
+        run: &RunInfo,
+    ) -> Result<String, OperationError> {
+        let timetable = &stored.dag.timetable;
         let name = if !has_key(run) {
             backfill_run_id(run.run_after)
         } else if timetable.custom().is_some() {
-            let Some(python) = &self.timetables else { return Err(no_python(known)) };
-            let document = serialized_timetable(known)?;
+            let Some(python) = &self.timetables else { return Err(stored.no_python()) };
+            let document = stored.timetable_document()?;
             let named = python.run_id(&document, RunType::Backfill.as_str(), run).await;
-            named.map_err(|error| value_error(chain(&error)))?
+            named.map_err(|error| OperationError::value_error(chain(&error)))?
         } else {
             let key = run.partition_key.as_deref();
             let named = timetable.run_id(RunType::Backfill, run.run_after, key, rand::random());
-            named.map_err(|error| value_error(error.to_string()))?
+            named.map_err(|error| OperationError::value_error(error.to_string()))?
         };
         self.check_run_id(&name)?;
         Ok(name)
