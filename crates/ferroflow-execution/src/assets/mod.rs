@@ -4,4 +4,4 @@ mod events;
 mod lookup;
 
 pub use events::AssetEvents;
-pub(crate) use lookup::{active, named};
+pub(crate) use lookup::active;
