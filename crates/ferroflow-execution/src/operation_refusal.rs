@@ -15,6 +15,7 @@ impl From<OperationError> for Refusal {
             OperationError::Unable(problem) => api(500, problem),
             OperationError::Stored { what, source, .. } => Self::Stored { what, source },
             OperationError::UserCode(source) => Self::api(500, "user_code", chain(&*source)),
+            OperationError::Configuration(bad) => Self::api(500, "configuration", chain(&bad)),
             OperationError::Database(error) => Self::Database(error),
         }
     }

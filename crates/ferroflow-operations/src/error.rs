@@ -1,5 +1,7 @@
 //! Why an operation is not done.
 
+use crate::dag_run::BadRunIdPattern;
+
 /// Every verb returns this. The kinds are those that HTTP has a status for.
 #[derive(Debug, thiserror::Error)]
 pub enum OperationError {
@@ -28,6 +30,9 @@ pub enum OperationError {
         /// Why not.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The configuration allows names of runs by what is no pattern: 500.
+    #[error(transparent)]
+    Configuration(#[from] BadRunIdPattern),
     /// Python was not started, or did not answer: 500.
     #[error(transparent)]
     UserCode(Box<dyn std::error::Error + Send + Sync>),

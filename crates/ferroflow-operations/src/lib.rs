@@ -13,11 +13,14 @@
 //! something, [`AuditAction`] first and `ferroflow_db::notifications::notify` in its transaction; a test in `tests/`; a
 //! command in `crates/ferroflow/src/commands` and, for HTTP, a route.
 
+pub mod asset;
 mod audit;
+pub mod backfill;
 pub mod cleaning;
 pub mod connection;
 pub mod connection_text;
 pub mod dag;
+pub mod dag_run;
 mod error;
 pub mod fernet_key;
 pub mod import_error;
@@ -25,6 +28,8 @@ pub mod job;
 mod operations;
 pub mod pool;
 pub mod secrets;
+pub mod table_size;
+pub mod task_instance;
 mod user_code;
 pub mod variable;
 

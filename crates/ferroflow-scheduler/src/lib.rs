@@ -45,7 +45,7 @@ pub use context::Context;
 pub use definitions::Definitions;
 pub use error::Error;
 pub use ferroflow_execution::LOCK_PATIENCE;
-pub use ferroflow_execution::create_run;
+pub use ferroflow_operations::dag_run::create as create_run;
 pub use log_path::{LogPaths, TemplateError};
 pub use loop_status::Progress;
 pub use questions::{Answered, NoAnswer, Questions};

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::host_name;
 
 /// The configuration of this process, checked.
+#[derive(Clone)]
 pub(crate) struct Session {
     pub(crate) configuration: Configuration,
     pub(crate) settings: Arc<Settings>,

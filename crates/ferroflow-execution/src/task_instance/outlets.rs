@@ -7,14 +7,12 @@ use ferroflow_db::task_instance::execution::Facts;
 use ferroflow_db::{Error, Json, Tx, asset};
 use ferroflow_model::asset::Asset;
 use ferroflow_model::partition_mapper::MAX_KEY_LENGTH;
+use ferroflow_operations::asset::{Change, EventRules, Mappings, Source, register};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::model::{AssetProfile, Success};
-use super::plain::plain;
-use crate::Rules;
-use crate::assets::{Change, Mappings, Source, register};
+use crate::api::{AssetProfile, Success};
 
 /// What a task writes, and what it noted about that.
 pub(super) struct Outlets {
@@ -59,7 +57,7 @@ impl Outlets {
         let outlets = success.task_outlets.as_deref().unwrap_or_default();
         let events = success.outlet_events.as_deref().unwrap_or_default();
         let events = events.iter().map(|event| {
-            serde_json::from_value(plain(event)).map_err(|error| NoOutlets::Unreadable(error.to_string()))
+            serde_json::from_value(event.clone()).map_err(|error| NoOutlets::Unreadable(error.to_string()))
         });
         let events: Vec<OutletEvent> = events.collect::<Result<_, _>>()?;
         events.iter().filter_map(|event| event.partition_key.as_deref()).try_for_each(check_key)?;
@@ -77,7 +75,7 @@ impl Outlets {
     pub(super) async fn register(
         &self,
         tx: &mut Tx,
-        (rules, mappings): (&Rules, &Mappings),
+        (rules, mappings): (&EventRules, &Mappings),
         facts: &Facts,
         now: Timestamp,
     ) -> Result<usize, Error> {
@@ -139,7 +137,7 @@ impl Outlets {
     async fn register_asset(
         &self,
         tx: &mut Tx,
-        (rules, mappings): (&Rules, &Mappings),
+        (rules, mappings): (&EventRules, &Mappings),
         facts: &Facts,
         asset: &ActiveAsset,
         now: Timestamp,

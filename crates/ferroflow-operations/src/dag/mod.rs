@@ -1,9 +1,18 @@
 //! DAGs.
 
+mod bundles;
 mod delete;
+mod demands;
 mod find;
+mod list;
+mod next_runs;
 mod pause;
 
+pub use bundles::check_bundles;
 pub use delete::{DagDeletion, delete};
-pub use find::{StoredDag, find, unknown};
+pub use demands::{Demands, demands};
+pub(crate) use find::decoded;
+pub use find::{StoredDag, find, find_row, unknown};
+pub use list::{ListedDags, details, details_of, list};
+pub use next_runs::next_runs;
 pub use pause::{PauseChange, PauseRequest, WhichDags, pause};

@@ -4,7 +4,7 @@ use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::dag;
 use regex::Regex;
 
-use super::unknown;
+use super::find_row;
 use crate::{AuditAction, OperationError, Operations};
 
 /// Which DAGs to pause, or to let go on.
@@ -66,7 +66,7 @@ impl PauseChange<'_> {
 }
 
 impl WhichDags<'_> {
-    fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         match self {
             Self::Named(dag_id) => dag_id,
             Self::Matching(pattern) => pattern.as_str(),
@@ -90,9 +90,6 @@ async fn named(
     dag_id: &str,
     is_paused: bool,
 ) -> Result<Vec<String>, OperationError> {
-    let row = operations.db.read(|tx| async move { dag::find(tx, dag_id).await }.scope_boxed()).await?;
-    match row {
-        Some(row) => Ok(if row.is_paused == is_paused { vec![row.dag_id] } else { Vec::new() }),
-        None => Err(unknown(&operations.db, dag_id).await),
-    }
+    let row = find_row(&operations.db, dag_id).await?;
+    Ok(if row.is_paused == is_paused { vec![row.dag_id] } else { Vec::new() })
 }

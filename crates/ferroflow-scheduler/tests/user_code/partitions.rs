@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_execution::assets::{Change, Mappings, register};
-use ferroflow_execution::task_instance::model::{StateUpdate, Success};
+use ferroflow_execution::api::{StateUpdate, Success};
 use ferroflow_execution::{Rules, Service};
+use ferroflow_operations::asset::{Change, Mappings, register};
 use ferroflow_scheduler::Context;
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::Server;
@@ -153,7 +153,7 @@ async fn change(cx: &Context) {
         partition_date: None,
         source: None,
     };
-    let (rules, mappings) = (&Rules::of(&cx.settings), &Mappings::default());
+    let (rules, mappings) = (&Rules::of(&cx.settings).of_events(), &Mappings::default());
     let done = cx.db.transact(|tx| {
         async move {
             register(tx, rules, change, mappings, clock::now()).await?;

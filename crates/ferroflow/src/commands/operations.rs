@@ -1,28 +1,54 @@
-//! The operations of `ferroflow_operations`, on behalf of whoever typed a command.
+//! The operations of `ferroflow_operations`, on behalf of the person who typed a command.
 
 use std::ffi::OsString;
 use std::iter;
+use std::ops::Deref;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
-use ferroflow_dagproc::Context;
+use anyhow::{Result, anyhow};
 use ferroflow_db::{Db, Json, schema};
 use ferroflow_model::state::TriggeredBy;
 use ferroflow_operations::secrets::Secrets;
-use ferroflow_operations::{AuditAction, Caller, Operations};
+use ferroflow_operations::{AuditAction, Caller, OperationError, Operations};
 use serde_json::json;
 
-use super::audit::masking;
+use super::masking;
+use super::secrets::Keeper;
+use super::user_code::CommandUserCode;
 use crate::session::Session;
 
-/// Operations on a database that has the tables this version works with.
-pub(crate) async fn open(session: &Session) -> Result<Operations> {
-    let db = session.connect().await?;
-    schema::check(&db).await?;
-    Ok(of(session, &db))
+/// Operations, and the processes that were started for them.
+pub(crate) struct Opened {
+    operations: Operations,
+    user_code: Arc<CommandUserCode>,
 }
 
-/// The same, on a connection that is open. No secrets backend is asked.
+impl Deref for Opened {
+    type Target = Operations;
+
+    fn deref(&self) -> &Operations {
+        &self.operations
+    }
+}
+
+impl Opened {
+    /// Ends Python, if it was started, and the connections.
+    pub(crate) async fn close(self) {
+        self.user_code.stop().await;
+        self.operations.db.close().await;
+    }
+}
+
+/// Operations on a database that has the tables this version works with.
+pub(crate) async fn open(session: &Session) -> Result<Opened> {
+    let db = session.connect().await?;
+    schema::check(&db).await?;
+    let user_code = Arc::new(CommandUserCode::new(session, &db));
+    let operations = of(session, &db).with_user_code(Arc::clone(&user_code) as Arc<_>);
+    Ok(Opened { operations, user_code })
+}
+
+/// The same, on a connection that is open, for what asks no user code.
 pub(crate) fn of(session: &Session, db: &Db) -> Operations {
     let secrets = Secrets {
         db: db.clone(),
@@ -38,14 +64,11 @@ pub(crate) async fn with_backend<T>(
     session: &Session,
     work: impl AsyncFnOnce(&Operations) -> Result<T>,
 ) -> Result<T> {
-    let operations = open(session).await?;
-    if session.settings.secrets.backend.is_none() {
-        return work(&operations).await;
-    }
-    let started = Context::start(session.parts(&operations.db, session.host())?).await;
-    let context = started.context("the secrets backend cannot be asked")?;
-    let outcome = work(&Operations { secrets: context.service().secrets(), ..operations }).await;
-    context.close().await;
+    let opened = open(session).await?;
+    let keeper = Keeper::open(session, &opened.db).await?;
+    let secrets = Secrets { backend: keeper.service().backend.clone(), ..opened.secrets.clone() };
+    let outcome = work(&Operations { secrets, ..opened.operations.clone() }).await;
+    keeper.close().await;
     outcome
 }
 
@@ -80,4 +103,14 @@ fn caller(session: &Session) -> Caller {
 fn python_list(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| crate::output::python_literal(word)).collect();
     format!("[{}]", words.join(", "))
+}
+
+/// What a rule refuses is told after what was not done; that something is not there, or cannot be read, as it is.
+pub(crate) fn refused(what: &str, error: OperationError) -> anyhow::Error {
+    match error {
+        OperationError::Conflict(problem)
+        | OperationError::Invalid(problem)
+        | OperationError::Refused(problem) => anyhow!("{what}: {problem}"),
+        other => other.into(),
+    }
 }

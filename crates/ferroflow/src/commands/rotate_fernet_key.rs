@@ -14,7 +14,7 @@ pub(crate) fn run(environment: &Environment, out: &mut dyn Write) -> Result<()> 
     block_on(async {
         let operations = operations::open(&session).await?;
         let rotated = fernet_key::rotate(&operations).await?;
-        operations.db.close().await;
+        operations.close().await;
         for kind in rotated {
             writeln!(out, "{:>7} {}", kind.count, kind.what)?;
         }

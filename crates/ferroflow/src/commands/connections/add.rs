@@ -7,7 +7,6 @@ use clap::Args;
 use ferroflow_execution::{MaskRules, Masker};
 use ferroflow_operations::connection::{self, AddRequest, Connection};
 use ferroflow_operations::{Operations, connection_text};
-use ferroflow_python::message::from_json;
 use serde_json::Value;
 
 use super::hooks::PythonHooks;
@@ -152,9 +151,9 @@ fn print(connection: &Connection, session: &Session, out: &mut dyn Write) -> Res
     let mut extra = Value::Object(connection::extra(connection)?);
     let masker = Masker::new(MaskRules::of(&session.settings));
     if let Some(password) = connection.password.as_deref().filter(|password| !password.is_empty()) {
-        masker.add(&from_json(Value::from(password)), None);
+        masker.add(&Value::from(password), None);
     }
-    masker.add(&from_json(extra.clone()), None);
+    masker.add(&extra, None);
     masker.redact_json(&mut extra);
     let row = vec![
         Cell::from(connection.conn_id.as_str()),

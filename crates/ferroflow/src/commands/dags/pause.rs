@@ -50,7 +50,7 @@ pub(super) fn run(args: &PauseArgs, to_pause: bool, session: &Session, out: &mut
             return Ok(());
         }
         let changed = change.apply().await?;
-        operations.db.close().await;
+        operations.close().await;
         let row = |dag_id: &String| vec![Cell::from(dag_id.as_str()), Cell::from(!to_pause)];
         let rows = changed.iter().map(row).collect();
         Ok(Records::new(vec!["dag_id", "is_paused"], rows).print(args.output.output, out)?)

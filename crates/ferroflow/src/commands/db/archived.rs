@@ -69,7 +69,7 @@ pub(super) async fn export(session: &Session, args: &ExportArgs, out: &mut dyn W
     let exported = archives.names.len();
     let dropped = if args.drop_archives { exported } else { 0 };
     note(&format!("{exported} tables exported, {dropped} dropped"))?;
-    operations.db.close().await;
+    operations.close().await;
     Ok(())
 }
 
@@ -84,7 +84,7 @@ pub(super) async fn drop_all(session: &Session, args: &DropArgs, out: &mut dyn W
         drop_one(&archives, name).await?;
     }
     note(&format!("{} tables dropped", archives.names.len()))?;
-    operations.db.close().await;
+    operations.close().await;
     Ok(())
 }
 

@@ -82,7 +82,7 @@ pub(super) async fn run(session: &Session, args: &CleanArgs, out: &mut dyn Write
     let mut told = Told { args, out, progress: None, deleted: 0, outcome: Ok(()) };
     let cleaned = cleaning.apply(&stop, |step| told.tell(&step)).await;
     let printed = told.outcome;
-    operations.db.close().await;
+    operations.close().await;
     let cleaned = cleaned?;
     printed?;
     conclude(&cleaned, args)
