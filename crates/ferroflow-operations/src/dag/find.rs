@@ -21,9 +21,13 @@ pub struct StoredDag {
     pub dag: Dag,
 }
 
+pub async fn find_row_if_there(db: &Db, dag_id: &str) -> Result<Option<dag::Dag>, OperationError> {
+    Ok(db.read(|tx| async move { dag::find(tx, dag_id).await }.scope_boxed()).await?)
+}
+
 /// The row of a DAG, which has to be there.
 pub async fn find_row(db: &Db, dag_id: &str) -> Result<dag::Dag, OperationError> {
-    match db.read(|tx| async move { dag::find(tx, dag_id).await }.scope_boxed()).await? {
+    match find_row_if_there(db, dag_id).await? {
         Some(row) => Ok(row),
         None => Err(unknown(db, dag_id).await),
     }

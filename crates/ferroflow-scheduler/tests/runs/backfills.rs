@@ -213,9 +213,10 @@ async fn have_history(place: &Place, cx: &Context, dag_id: &str) {
 async fn a_backfill_that_is_cancelled_while_it_is_made_stays_so(server: Server) {
     let place = Place::new(server, &[plan("dag")]).await;
     let cx = place.scheduler().await;
-    let (asked, making, first_step) = (asked("dag", DATES, Reprocess::None), making(&cx), Notify::new());
+    let (asked, operations, first_step) =
+        (asked("dag", DATES, Reprocess::None), operations(&cx), Notify::new());
     let tell = |_, _| first_step.notify_one();
-    let mut maker = std::pin::pin!(create(&cx.service, &making, &asked, &tell));
+    let mut maker = std::pin::pin!(create(&operations, &asked, &tell));
     tokio::select! {
         biased;
         () = first_step.notified() => {}

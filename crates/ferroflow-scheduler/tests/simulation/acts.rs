@@ -99,7 +99,9 @@ impl Simulation {
         let runs: Vec<i64> = self.seen.runs.keys().copied().collect();
         let Some(id) = self.chance.pick(&runs).copied() else { return "nobody clears".to_owned() };
         let run = self.seen.runs[&id].clone();
-        dag_run::clear(&self.place.db, &self.making, &run.dag_id, &run.run_id).await.unwrap();
+        ferroflow_operations::dag_run::clear(&self.place.db, &self.making, &run.dag_id, &run.run_id)
+            .await
+            .unwrap();
         format!("somebody clears run {id}")
     }
 

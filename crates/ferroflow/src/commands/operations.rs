@@ -39,10 +39,16 @@ impl Opened {
     }
 }
 
-/// Operations on a database that has the tables this version works with.
-pub(crate) async fn open(session: &Session) -> Result<Opened> {
+/// A database that has the tables this version works with.
+pub(crate) async fn connect(session: &Session) -> Result<Db> {
     let db = session.connect().await?;
     schema::check(&db).await?;
+    Ok(db)
+}
+
+/// Operations on such a database.
+pub(crate) async fn open(session: &Session) -> Result<Opened> {
+    let db = connect(session).await?;
     let user_code = Arc::new(CommandUserCode::new(session, &db));
     let operations = of(session, &db).with_user_code(Arc::clone(&user_code) as Arc<_>);
     Ok(Opened { operations, user_code })
