@@ -48,7 +48,7 @@ pub use definitions::Definitions;
 pub use error::Error;
 pub use ferroflow_component::Progress;
 pub use ferroflow_execution::LOCK_PATIENCE;
-pub use ferroflow_execution::create_run;
+pub use ferroflow_operations::dag_run::create as create_run;
 pub use log_path::{LogPaths, TemplateError};
 pub use questions::{Answered, NoAnswer, Questions};
 pub use run_name::manual_run_id;

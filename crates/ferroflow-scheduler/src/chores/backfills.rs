@@ -4,8 +4,8 @@
 //! transactions of its own.
 
 use ferroflow_db::{ScopedFutureExt as _, backfill};
-use ferroflow_execution::RunMaking;
-use ferroflow_execution::backfill::{abandoned_before, finish};
+use ferroflow_operations::backfill::{abandoned_before, finish};
+use ferroflow_operations::dag_run::RunMaking;
 use ferroflow_telemetry::chain;
 use jiff::{SignedDuration, Timestamp};
 
@@ -67,9 +67,9 @@ async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>
                 }
             }
         }
-        let (service, making) = (cx.service.clone(), making(cx)?);
+        let (secrets, making) = (cx.service.secrets(), making(cx)?);
         tokio::spawn(async move {
-            match finish(&service, &making, id).await {
+            match finish(&secrets, &making, id).await {
                 Ok(made) => {
                     tracing::info!(
                         dag_id,

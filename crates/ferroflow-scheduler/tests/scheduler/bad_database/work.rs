@@ -8,13 +8,14 @@ use ferroflow_execution::api::{
 };
 use ferroflow_execution::wire::{Asker, Client, SdkVersion, TaskRequests};
 use ferroflow_execution::{
-    HeldSlot, Host, InProcessApi, MaskRules, Masker, Reports, RunMaking, Service, Told, Undelivered,
+    HeldSlot, Host, InProcessApi, MaskRules, Masker, Reports, Service, Told, Undelivered,
 };
 use ferroflow_executor::{
     EventKind, EventSender, ExecuteTask, Executor, Orphan, Slots, TaskTry, Workload, WorkloadKey,
 };
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{Ending, Exit};
+use ferroflow_operations::dag_run::RunMaking;
 use ferroflow_python::Answers as _;
 use ferroflow_python::message::from_json;
 use ferroflow_telemetry::clock;

@@ -2,8 +2,8 @@
 
 use ferroflow_db::{Db, ScopedFutureExt as _, dag_bundle};
 use ferroflow_execution::Host;
-use ferroflow_execution::create_run::{NewRun, create};
 use ferroflow_model::timetable::DataInterval;
+use ferroflow_operations::dag_run::create::{NewRun, create};
 use ferroflow_scheduler::Error;
 use ferroflow_scheduler::run::Definition;
 use ferroflow_telemetry::clock;

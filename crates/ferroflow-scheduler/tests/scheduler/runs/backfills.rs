@@ -2,18 +2,21 @@
 
 use std::future::poll_fn;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
-use ferroflow_execution::backfill::{AskedBackfill, MadeBackfill, create};
-use ferroflow_execution::{Refusal, RunMaking};
+use ferroflow_db::Json;
 use ferroflow_model::backfill::{Reprocess, Stretch};
+use ferroflow_model::state::TriggeredBy;
+use ferroflow_operations::backfill::{BackfillRequest, MadeBackfill, create};
+use ferroflow_operations::{Caller, OperationError, Operations};
 use ferroflow_scheduler::{Context, chores};
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::Server;
 use jiff::ToSpan as _;
+use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::runs::place::{Place, Plan, at, daily, start_all};
@@ -34,9 +37,9 @@ fn plan(dag_id: &str) -> Plan {
     Plan::new(dag_id, daily())
 }
 
-fn asked(dag_id: &str, dates: usize, reprocess: Reprocess) -> AskedBackfill {
+fn asked(dag_id: &str, dates: usize, reprocess: Reprocess) -> BackfillRequest {
     let days = i64::try_from(dates).unwrap() - 1;
-    AskedBackfill {
+    BackfillRequest {
         dag_id: dag_id.to_owned(),
         stretch: Stretch {
             from: at("2024-01-01"),
@@ -47,19 +50,27 @@ fn asked(dag_id: &str, dates: usize, reprocess: Reprocess) -> AskedBackfill {
         conf: None,
         max_active_runs: None,
         run_on_latest_version: None,
-        user: Some("somebody".to_owned()),
     }
 }
 
-fn making(cx: &Context) -> RunMaking {
-    RunMaking::new(&cx.settings, "somebody".to_owned(), None).unwrap()
+fn operations(cx: &Context) -> Operations {
+    let caller = Caller {
+        user: "somebody".to_owned(),
+        unixname: "somebody".to_owned(),
+        triggered_by: TriggeredBy::Cli,
+        event_prefix: "cli_",
+        audit_extra: Json::from(json!({})),
+    };
+    Operations::new(Arc::clone(&cx.settings), cx.service.secrets(), caller)
 }
 
 /// Makes a backfill, and tells how many dates each step had.
-async fn make(cx: &Context, asked: &AskedBackfill) -> (Result<Option<MadeBackfill>, Refusal>, Vec<usize>) {
+async fn make(
+    cx: &Context,
+    asked: &BackfillRequest,
+) -> (Result<Option<MadeBackfill>, OperationError>, Vec<usize>) {
     let done = Mutex::new(vec![0]);
-    let made =
-        create(&cx.service, &making(cx), asked, &|so_many, _| done.lock().unwrap().push(so_many)).await;
+    let made = create(&operations(cx), asked, &|so_many, _| done.lock().unwrap().push(so_many)).await;
     let done = done.into_inner().unwrap();
     (made, done.windows(2).map(|two| two[1] - two[0]).collect())
 }
@@ -67,7 +78,7 @@ async fn make(cx: &Context, asked: &AskedBackfill) -> (Result<Option<MadeBackfil
 struct Killed;
 
 /// Makes a backfill until so many steps are done, and nothing after that.
-async fn make_steps(cx: &Context, asked: &AskedBackfill, steps: usize) {
+async fn make_steps(cx: &Context, asked: &BackfillRequest, steps: usize) {
     let done = AtomicUsize::new(0);
     // An answer may be there at once, so that what comes next begins before anybody else has a turn.
     let tell = |_, _| {
@@ -75,8 +86,8 @@ async fn make_steps(cx: &Context, asked: &AskedBackfill, steps: usize) {
             panic::resume_unwind(Box::new(Killed));
         }
     };
-    let making = making(cx);
-    let mut making = Box::pin(create(&cx.service, &making, asked, &tell));
+    let operations = operations(cx);
+    let mut making = Box::pin(create(&operations, asked, &tell));
     let made =
         poll_fn(|context| match panic::catch_unwind(AssertUnwindSafe(|| making.as_mut().poll(context))) {
             Ok(polled) => polled.map(Some),
@@ -150,7 +161,7 @@ async fn wherever_its_maker_is_killed_a_backfill_is_completed(server: Server) {
                 // Where there is no scheduler of ours, whoever asks for another one completes it.
                 place.database.execute("UPDATE backfill SET updated_at = from_date").await;
                 let refused = make(&cx, &asked).await.0.unwrap_err();
-                assert!(refused.sentence().contains("is complete now"), "{refused}");
+                assert!(refused.to_string().contains("is complete now"), "{refused}");
             } else {
                 chores::backfills(&cx, clock::now() + 1.minute()).await.unwrap();
                 completely_made(&place).await;
@@ -162,7 +173,7 @@ async fn wherever_its_maker_is_killed_a_backfill_is_completed(server: Server) {
 }
 
 /// Nobody starts, completes or repeats what is half made as long as its maker may live.
-async fn is_left_alone(place: &Place, cx: &Context, asked: &AskedBackfill) {
+async fn is_left_alone(place: &Place, cx: &Context, asked: &BackfillRequest) {
     let half = contents(place, &asked.dag_id).await;
     assert!(half.iter().any(|line| line.contains(" unknown ")), "{half:#?}");
     // Official schedulers do not complete a backfill that has such a run.
@@ -171,7 +182,7 @@ async fn is_left_alone(place: &Place, cx: &Context, asked: &AskedBackfill) {
     assert!(started.iter().all(|run| run.dag_id != asked.dag_id), "{started:#?}");
     assert_eq!(chores::backfills(cx, clock::now()).await.unwrap().done, Vec::<i64>::new());
     let refused = make(cx, asked).await.0.unwrap_err();
-    assert!(refused.sentence().contains("is not over"), "{refused}");
+    assert!(refused.to_string().contains("is not over"), "{refused}");
     assert_eq!(contents(place, &asked.dag_id).await, half);
 }
 
@@ -201,9 +212,10 @@ async fn have_history(place: &Place, cx: &Context, dag_id: &str) {
 async fn a_backfill_that_is_cancelled_while_it_is_made_stays_so(server: Server) {
     let place = Place::new(server, &[plan("dag")]).await;
     let cx = place.scheduler().await;
-    let (asked, making, first_step) = (asked("dag", DATES, Reprocess::None), making(&cx), Notify::new());
+    let (asked, operations, first_step) =
+        (asked("dag", DATES, Reprocess::None), operations(&cx), Notify::new());
     let tell = |_, _| first_step.notify_one();
-    let mut maker = std::pin::pin!(create(&cx.service, &making, &asked, &tell));
+    let mut maker = std::pin::pin!(create(&operations, &asked, &tell));
     tokio::select! {
         biased;
         () = first_step.notified() => {}
@@ -212,7 +224,7 @@ async fn a_backfill_that_is_cancelled_while_it_is_made_stays_so(server: Server) 
     place.database.execute("UPDATE dag_run SET state = 'failed' WHERE run_id LIKE '%2024-05-2%'").await;
     place.database.execute("UPDATE backfill SET completed_at = updated_at").await;
     let refused = maker.await.unwrap_err();
-    assert!(refused.sentence().contains("was cancelled while it was made"), "{refused}");
+    assert!(refused.to_string().contains("was cancelled while it was made"), "{refused}");
     assert_eq!(place.count("failed").await["dag"], MAX_DATES);
     chores::backfills(&cx, clock::now() + 1.minute()).await.unwrap();
     assert_eq!(place.run_ids().await["dag"].len(), MAX_DATES);

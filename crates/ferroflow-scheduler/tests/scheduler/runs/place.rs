@@ -10,12 +10,12 @@ use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::{Db, Json, ScopedFutureExt as _, asset, dag_bundle};
-use ferroflow_execution::assets::{Change, Mappings, register};
 use ferroflow_execution::{Rules, Service};
 use ferroflow_model::asset::Asset;
 use ferroflow_model::dag::Dag;
 use ferroflow_model::runs::next::next_run_after;
 use ferroflow_model::stored_assets::{Access, Reference};
+use ferroflow_operations::asset::{Change, Mappings, register};
 use ferroflow_scheduler::chores::{KeptBack, Unsettled};
 use ferroflow_scheduler::create_runs::{CreatedRuns, create_runs};
 use ferroflow_scheduler::run::{Pace, RunSettings};
@@ -355,7 +355,7 @@ impl Place {
             partition_date: None,
             source: None,
         };
-        let (rules, mappings) = (&self.scheduler().await.service.rules, &Mappings::default());
+        let (rules, mappings) = (&self.scheduler().await.service.rules.of_events(), &Mappings::default());
         self.db
             .transact(|tx| {
                 async move {

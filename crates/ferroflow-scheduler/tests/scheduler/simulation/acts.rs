@@ -4,11 +4,11 @@ use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::task_instance::clear::ClearedRun;
 use ferroflow_db::task_instance::{self, TaskInstance};
 use ferroflow_db::{ScopedFutureExt as _, Tx, dag_run};
-use ferroflow_execution::create_run::{self, DagVersionRef, NewRun};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::id;
 use ferroflow_model::state::{RunState, RunType, TaskState, TriggeredBy};
 use ferroflow_model::timetable::DataInterval;
+use ferroflow_operations::dag_run::create::{self as create_run, DagVersionRef, NewRun};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -99,7 +99,9 @@ impl Simulation {
         let runs: Vec<i64> = self.seen.runs.keys().copied().collect();
         let Some(id) = self.chance.pick(&runs).copied() else { return "nobody clears".to_owned() };
         let run = self.seen.runs[&id].clone();
-        self.place.service.clear_run(&self.making, &run.dag_id, &run.run_id).await.unwrap();
+        ferroflow_operations::dag_run::clear(&self.place.db, &self.making, &run.dag_id, &run.run_id)
+            .await
+            .unwrap();
         format!("somebody clears run {id}")
     }
 
@@ -184,7 +186,7 @@ impl Simulation {
     async fn change_asset(&mut self) -> String {
         use std::collections::BTreeSet;
 
-        use ferroflow_execution::assets::{Change, Mappings, register};
+        use ferroflow_operations::asset::{Change, Mappings, register};
 
         use crate::simulation::world::ASSET;
         let aliases = &BTreeSet::new();
@@ -199,7 +201,7 @@ impl Simulation {
             partition_date: None,
             source: None,
         };
-        let (rules, mappings, now) = (&self.place.service.rules, &Mappings::default(), self.now);
+        let (rules, mappings, now) = (&self.place.service.rules.of_events(), &Mappings::default(), self.now);
         let told = self.place.db.transact(|tx| {
             async move {
                 register(tx, rules, change, mappings, now).await?;

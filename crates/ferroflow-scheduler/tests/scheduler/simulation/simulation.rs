@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ferroflow_component::{JobType, job_row};
-use ferroflow_execution::{Host, RunMaking};
+use ferroflow_execution::Host;
 use ferroflow_executor::{ExecutorSet, NamedExecutor, executor_events};
 use ferroflow_model::admission::ExecutorName;
+use ferroflow_operations::dag_run::RunMaking;
 use ferroflow_scheduler::LogPaths;
 use ferroflow_scheduler::active_runs::Obstacle;
 use ferroflow_scheduler::cycle::{CycleReport, Step};

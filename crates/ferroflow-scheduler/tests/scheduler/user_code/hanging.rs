@@ -10,7 +10,8 @@ use ferroflow_component::{JobType, job_row};
 use ferroflow_config::Environment;
 use ferroflow_db::connection::Connection;
 use ferroflow_db::{Db, testing};
-use ferroflow_execution::{Asked, Host, SecretsBackend};
+use ferroflow_execution::Host;
+use ferroflow_operations::secrets::{BackendAnswer, SecretsBackend};
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
 use ferroflow_scheduler::{Context, LogPaths, Questions};
 use ferroflow_telemetry::clock;
@@ -237,11 +238,11 @@ impl SecretsBackend for Silent {
         "silent"
     }
 
-    fn variable<'a>(&'a self, _key: &'a str) -> Asked<'a, String> {
+    fn variable<'a>(&'a self, _key: &'a str) -> BackendAnswer<'a, String> {
         Box::pin(std::future::pending())
     }
 
-    fn connection<'a>(&'a self, _conn_id: &'a str) -> Asked<'a, Connection> {
+    fn connection<'a>(&'a self, _conn_id: &'a str) -> BackendAnswer<'a, Connection> {
         Box::pin(std::future::pending())
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_execution::api::{StateUpdate, Success};
-use ferroflow_execution::assets::{Change, Mappings, register};
 use ferroflow_execution::{Rules, Service};
+use ferroflow_operations::asset::{Change, Mappings, register};
 use ferroflow_scheduler::Context;
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::Server;
@@ -152,7 +152,7 @@ async fn change(cx: &Context) {
         partition_date: None,
         source: None,
     };
-    let (rules, mappings) = (&Rules::of(&cx.settings), &Mappings::default());
+    let (rules, mappings) = (&Rules::of(&cx.settings).of_events(), &Mappings::default());
     let done = cx.db.transact(|tx| {
         async move {
             register(tx, rules, change, mappings, clock::now()).await?;
