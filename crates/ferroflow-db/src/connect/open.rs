@@ -7,6 +7,7 @@ use std::time::Duration;
 use sqlx::pool::PoolOptions;
 
 use crate::notifications::notify::Messenger;
+use crate::statement::ran::Ran;
 use crate::statement::text::Rendering;
 use crate::transaction::db::{ConfiguredSchema, Pool};
 use crate::transaction::turns::Turns;
@@ -142,6 +143,7 @@ pub(crate) fn assemble(
         unreadable: Arc::default(),
         lock_patience: None,
         turns: Turns::default(),
+        ran: Ran::default(),
     }
 }
 

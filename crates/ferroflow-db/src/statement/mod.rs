@@ -3,6 +3,7 @@
 pub(crate) mod bind;
 pub(crate) mod dialect;
 pub(crate) mod page;
+pub(crate) mod ran;
 pub(crate) mod row;
 pub(crate) mod row_text;
 pub(crate) mod text;

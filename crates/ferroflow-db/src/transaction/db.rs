@@ -9,6 +9,7 @@ use sqlx::{MySqlPool, PgPool, SqlitePool};
 
 use crate::connect::Trust;
 use crate::notifications::notify::Messenger;
+use crate::statement::ran::Ran;
 use crate::statement::text::Rendering;
 use crate::transaction::error::is_useless;
 use crate::transaction::turns::Turns;
@@ -45,6 +46,8 @@ pub struct Db {
     pub(crate) lock_patience: Option<Duration>,
     /// Whose turn it is to ask again.
     pub(crate) turns: Turns,
+    /// What has run here.
+    pub(crate) ran: Ran,
 }
 
 /// A schema of PostgreSQL before the ones that the user's connections look in anyway.
