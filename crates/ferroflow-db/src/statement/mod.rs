@@ -1,6 +1,7 @@
 //! Statements: one text for every database, what is bound to it, and the rows that come out.
 
 pub(crate) mod bind;
+mod columns;
 pub(crate) mod dialect;
 pub(crate) mod page;
 pub(crate) mod ran;
