@@ -1,74 +1,63 @@
-//! What an executor is given to run.
+//! What executors are given to run, in Airflow's words.
 
 use ferroflow_db::task_instance::TaskInstanceKey;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use ferroflow_supervisor::{ExecuteCallback, ExecuteTask, TestConnection, WorkloadInstance};
 use uuid::Uuid;
 
-/// A task instance to run: Airflow's `ExecuteTask`, in the order of its JSON.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Workload {
-    /// What a worker elsewhere shows to the Execution API; empty where the work stays in this process.
-    pub token: String,
-    /// The DAG's file, relative to its bundle.
-    pub dag_rel_path: String,
-    /// The bundle.
-    pub bundle_info: Bundle,
-    /// Where its log goes, relative to `[logging] base_log_folder`.
-    pub log_path: Option<String>,
-    /// The task instance.
-    pub ti: WorkloadInstance,
-    /// What Sentry is told through; empty for nothing.
-    #[serde(default)]
-    pub sentry_integration: String,
+/// What an executor is given to run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Workload {
+    ExecuteTask(ExecuteTask),
+    ExecuteCallback(ExecuteCallback),
+    TestConnection(TestConnection),
 }
 
-/// A bundle of DAG files, at a version if the run is tied to one.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Bundle {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: Option<String>,
+/// What kind of workload it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WorkloadKind {
+    ExecuteTask,
+    ExecuteCallback,
+    TestConnection,
 }
 
-/// The task instance of a workload.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WorkloadInstance {
-    /// The identity of this try.
-    pub id: Uuid,
-    /// The task.
-    pub task_id: String,
-    /// The DAG.
-    pub dag_id: String,
-    /// The run.
-    pub run_id: String,
-    /// How often it was started, with this time.
-    pub try_number: i32,
-    /// The version of the DAG that its task is from.
-    pub dag_version_id: Option<Uuid>,
-    /// Which of the mapped copies.
-    pub map_index: i32,
-    /// The host that it ran on before.
-    pub hostname: Option<String>,
-    /// Where it stands in a trace.
-    pub context_carrier: Option<Value>,
-    /// The queue of workers.
-    pub queue: String,
-    /// How many slots of its pool it takes.
-    pub pool_slots: i32,
-    /// The higher, the earlier.
-    pub priority_weight: i32,
+/// Which workload it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkloadKey {
+    Task(TaskTry),
+    Callback(Uuid),
+    ConnectionTest(Uuid),
 }
 
-impl WorkloadInstance {
-    /// What it is of.
-    pub fn key(&self) -> TaskInstanceKey {
-        TaskInstanceKey {
-            dag_id: self.dag_id.clone(),
-            run_id: self.run_id.clone(),
-            task_id: self.task_id.clone(),
-            map_index: self.map_index,
+impl Workload {
+    pub fn key(&self) -> WorkloadKey {
+        match self {
+            Self::ExecuteTask(task) => WorkloadKey::Task(TaskTry::from(&task.ti)),
+            Self::ExecuteCallback(callback) => WorkloadKey::Callback(callback.id),
+            Self::TestConnection(test) => WorkloadKey::ConnectionTest(test.id),
         }
+    }
+}
+
+impl WorkloadKey {
+    pub fn id(&self) -> Uuid {
+        match self {
+            Self::Task(task) => task.id,
+            Self::Callback(id) | Self::ConnectionTest(id) => *id,
+        }
+    }
+}
+
+/// One try of a task instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskTry {
+    /// Its own identity: another try has another.
+    pub id: Uuid,
+    pub key: TaskInstanceKey,
+    pub try_number: i32,
+}
+
+impl From<&WorkloadInstance> for TaskTry {
+    fn from(ti: &WorkloadInstance) -> Self {
+        Self { id: ti.id, key: ti.key(), try_number: ti.try_number }
     }
 }

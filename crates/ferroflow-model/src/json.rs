@@ -4,18 +4,18 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use serde_json::Value;
 use serde_json::ser::Formatter;
 use serde_json::value::RawValue;
 
 /// The text of one JSON value.
 ///
-/// It stays text until somebody needs to look inside: most of what ferroflow stores or hands on it never
+/// It stays text until something needs to look inside: most of what ferroflow stores or hands on it never
 /// reads, and text keeps what a parsed number would lose (an integer of 30 digits, `1.0` beside `1`).
 /// SQL NULL is `Option::None`; the JSON value `null` is [`Json::null`], and Airflow tells them apart.
 ///
-/// Python's `json` also writes `NaN`, `Infinity` and `-Infinity`, and reads them. They are kept as text, and whoever
+/// Python's `json` also writes `NaN`, `Infinity` and `-Infinity`, and reads them. They are kept as text, and code
 /// looks inside sees `null`, which is what Airflow's API makes of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Json(String);
@@ -111,7 +111,7 @@ fn string_length(text: &str) -> usize {
 }
 
 /// Writes a value as Python's `json.dumps` does: a space after `,` and `:`, everything beyond ASCII escaped.
-/// Databases that keep JSON as text then hold the same bytes, whoever wrote them.
+/// Databases that keep JSON as text then hold the same bytes, whichever side wrote them.
 impl From<&Value> for Json {
     fn from(value: &Value) -> Self {
         Self::of(value)
@@ -127,6 +127,20 @@ impl From<Value> for Json {
 impl From<Box<RawValue>> for Json {
     fn from(raw: Box<RawValue>) -> Self {
         Self(Box::<str>::from(raw).into_string())
+    }
+}
+
+/// As JSON within JSON: the text as every reader takes it.
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = RawValue::from_string(self.standard_text().into_owned()).map_err(ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self::from)
     }
 }
 
@@ -192,6 +206,15 @@ pub fn python_float(value: f64) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn it_is_json_within_json() {
+        let holder = json!({"value": Json::from_text(r#"{"b": [1.50, NaN], "a": "é"}"#.to_owned()).unwrap()});
+        assert_eq!(holder.to_string(), r#"{"value":{"b":[1.5,null],"a":"é"}}"#);
+        let read: std::collections::BTreeMap<String, Json> =
+            serde_json::from_str(r#"{"value": {"b": 1.50}}"#).unwrap();
+        assert_eq!(read["value"].text(), r#"{"b": 1.50}"#);
+    }
 
     #[test]
     fn values_are_written_as_python_writes_them() {

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use ferroflow_db::{Db, ScopedFutureExt as _, dag_run, task_instance};
 use ferroflow_execution::Service;
-use ferroflow_executor::{Event, EventKind, Executor};
+use ferroflow_executor::{
+    EventKind, Executor, ExecutorEvent, ExecutorEvents, Workload, WorkloadKey, WorkloadKind,
+};
 use ferroflow_model::readiness::{InstanceRef, RunVerdict, WhenReady};
 use ferroflow_model::state::{RunState, TaskState, is_unfinished};
 use ferroflow_telemetry::clock;
@@ -38,7 +40,7 @@ const MAX_REFUSALS: u32 = 3;
 const STALE_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a run is driven with.
-pub struct Drive<'a, E> {
+pub struct Drive<'a> {
     /// The metadata database.
     pub db: &'a Db,
     /// Who drives.
@@ -46,7 +48,9 @@ pub struct Drive<'a, E> {
     /// What puts down what became of a task that could not tell.
     pub service: &'a Service,
     /// What runs tasks.
-    pub executor: &'a mut E,
+    pub executor: &'a dyn Executor,
+    /// What that tells.
+    pub events: &'a mut ExecutorEvents,
     /// Where logs go.
     pub paths: &'a LogPaths,
     /// Whether a task counts as successful without being run.
@@ -70,12 +74,12 @@ struct Handed {
 
 /// What ends a wait.
 enum Wake {
-    Event(Event),
+    Event(ExecutorEvent),
     Time,
     Stop,
 }
 
-impl<E: Executor> Drive<'_, E> {
+impl Drive<'_> {
     /// Drives a run until it has ended.
     pub async fn to_the_end(mut self, run: &mut ActiveRun) -> Result<End, Error> {
         let mut running = Running::new();
@@ -84,11 +88,11 @@ impl<E: Executor> Drive<'_, E> {
                 self.end_running(run, &mut running).await?;
                 return Ok(end);
             }
-            self.hand_over(run, &mut running).await?;
+            let is_any_locked = self.hand_over(run, &mut running).await?;
             if run.needs_step(clock::now()) {
                 continue;
             }
-            match self.wait(run, &running).await {
+            match self.wait(run, &running, is_any_locked).await {
                 Wake::Event(event) => self.take_event(run, &mut running, event).await?,
                 Wake::Time => self.look_elsewhere(run, &running).await?,
                 Wake::Stop => {
@@ -133,8 +137,9 @@ impl<E: Executor> Drive<'_, E> {
         }
     }
 
-    /// Queues what is ready, as much as the executor takes, the weightiest first.
-    async fn hand_over(&mut self, run: &mut ActiveRun, running: &mut Running) -> Result<(), Error> {
+    /// Queues what is ready, as much as the executor takes, the weightiest first. Answers whether another transaction kept
+    /// one from being queued.
+    async fn hand_over(&mut self, run: &mut ActiveRun, running: &mut Running) -> Result<bool, Error> {
         // The process of a try that was put off has to end before the next one begins.
         let is_ready = |instance: &SeenInstance| {
             instance.state == Some(TaskState::Scheduled) && !running.contains_key(&instance.id)
@@ -149,9 +154,9 @@ impl<E: Executor> Drive<'_, E> {
                 self.watcher.on_update(&RunUpdate::MarkedSuccess(&instance));
             }
         }
-        let references = first_within_limits(run, running, &ready, self.executor.free_slots());
+        let references = first_within_limits(run, running, &ready, self.free_slots());
         if references.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let now = clock::now();
         let queued = run.queue(self.db, self.run_settings, &references, ExecutorNames::None, now).await?;
@@ -160,7 +165,7 @@ impl<E: Executor> Drive<'_, E> {
             let Some(instance) = run.find(&row.key.task_id, row.key.map_index) else { continue };
             running.insert(row.id, Handed { instance, is_told: false });
             match workload(&run.row, DagFile::from(&*run.definition), row, self.paths) {
-                Ok(workload) => self.executor.submit(workload),
+                Ok(workload) => self.executor.submit(vec![Workload::ExecuteTask(workload)]),
                 Err(error) => {
                     running.remove(&row.id);
                     let reason = error.to_string();
@@ -173,21 +178,25 @@ impl<E: Executor> Drive<'_, E> {
                 self.watcher.on_update(&RunUpdate::Started(&instance));
             }
         }
-        Ok(())
+        let mut missed = queued.missed.iter().filter_map(|instance| run.seen(*instance));
+        Ok(missed.any(|instance| instance.state == Some(TaskState::Scheduled)))
     }
 
-    async fn wait(&mut self, run: &ActiveRun, running: &Running) -> Wake {
+    fn free_slots(&self) -> usize {
+        self.executor.slots().free_for(WorkloadKind::ExecuteTask)
+    }
+
+    async fn wait(&mut self, run: &ActiveRun, running: &Running, is_any_locked: bool) -> Wake {
         let now = clock::now();
-        let waits_elsewhere = run.instances().any(|instance| is_elsewhere(&instance, running));
+        let waits_elsewhere =
+            is_any_locked || run.instances().any(|instance| is_elsewhere(&instance, running));
         let due = run.next_due(now).map(|due| until(due, now));
         let look = waits_elsewhere.then_some(LOOK_AGAIN);
         // Without any of these, only a signal ends the wait.
         let pause = due.into_iter().chain(look).min().unwrap_or(Duration::from_hours(1));
-        // A slot may be taken by what is left of a process.
-        let hears = !running.is_empty() || self.executor.free_slots() == 0;
         tokio::select! {
             () = self.stop.cancelled() => Wake::Stop,
-            event = self.executor.next_event(), if hears => Wake::Event(event),
+            event = self.events.next() => Wake::Event(event),
             () = tokio::time::sleep(pause) => Wake::Time,
         }
     }
@@ -196,20 +205,21 @@ impl<E: Executor> Drive<'_, E> {
         &mut self,
         run: &mut ActiveRun,
         running: &mut Running,
-        event: Event,
+        event: ExecutorEvent,
     ) -> Result<(), Error> {
-        let Some(Handed { instance, is_told }) = running.get(&event.id).copied() else { return Ok(()) };
-        match event.what {
-            EventKind::StateSet(_) => _ = running.insert(event.id, Handed { instance, is_told: true }),
-            EventKind::Ended | EventKind::NotStarted(_) => _ = running.remove(&event.id),
+        let ExecutorEvent { workload: WorkloadKey::Task(task), kind, .. } = event else { return Ok(()) };
+        let Some(Handed { instance, is_told }) = running.get(&task.id).copied() else { return Ok(()) };
+        match kind {
+            EventKind::StateSet(_) => _ = running.insert(task.id, Handed { instance, is_told: true }),
+            EventKind::Ended | EventKind::NotStarted(_) => _ = running.remove(&task.id),
             EventKind::Waits | EventKind::SlotFree => return Ok(()),
         }
-        let tracked = TrackedEvent { event, is_told, is_still_known: false };
+        let tracked = TrackedEvent { task, kind, is_told, is_still_known: false };
         let met = process_executor_event(self.db, self.service, self.run_settings.job_id, &tracked).await?;
         if !met.is_news() {
             return Ok(());
         }
-        if let EventKind::NotStarted(reason) = &tracked.event.what {
+        if let EventKind::NotStarted(reason) = &tracked.kind {
             return self.tell_not_started(run, instance, reason).await;
         }
         run.refresh(self.db, self.run_settings, &[instance], clock::now()).await?;
@@ -281,7 +291,7 @@ impl<E: Executor> Drive<'_, E> {
         let mut patience = std::pin::pin!(tokio::time::sleep(PATIENCE));
         while !running.is_empty() {
             let event = tokio::select! {
-                event = self.executor.next_event() => event,
+                event = self.events.next() => event,
                 () = &mut patience => break,
             };
             self.take_event(run, running, event).await?;

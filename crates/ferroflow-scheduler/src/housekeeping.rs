@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_executor::{ConnectionTestWorkload, Errand, Executor};
+use ferroflow_executor::{TestConnection, Workload};
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use crate::scheduler::Scheduler;
 /// Why a try has ended that was not heard of.
 const SILENT: &str = "It was not heard of for longer than [scheduler] task_instance_heartbeat_timeout.";
 
-impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+impl Scheduler {
     /// Does the chores that are due. One that fails is told of, and done again when it is due.
     pub(crate) async fn do_chores(&mut self, now: Timestamp) -> Vec<(Chore, Report)> {
         let mut reports = Vec::new();
@@ -23,7 +23,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             self.cx.progress.gets_on();
             let took = Stopwatch::start();
             let watching_since = self.chores.watching_since(now);
-            match chores::run(chore, &self.cx, now, watching_since, &self.adopters).await {
+            match chores::run(chore, &self.cx, now, watching_since, self.executors.set()).await {
                 Ok(report) => {
                     self.act_on(&report, now);
                     self.chores.ended(chore, Some(&report), after(now, took));
@@ -57,6 +57,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
                 for key in found.reset.iter().chain(&found.settled) {
                     self.read_again(key);
                 }
+                for task in &found.at_executors {
+                    self.executors.adopt(task.clone());
+                }
             }
             Report::Deferred(found) => found.done.iter().for_each(|key| self.read_again(key)),
             Report::AwaitingInput(found) => {
@@ -70,15 +73,16 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             }
             Report::ExecutorCallbacks(found) => {
                 for ExecutorCallback { executor, workload } in &found.queued {
-                    self.adopters.take(executor.as_deref(), Errand::Callback(workload.clone()));
+                    let workload = Workload::ExecuteCallback(workload.clone());
+                    self.executors.submit_to(executor.as_deref(), workload);
                 }
                 return;
             }
             Report::ConnectionTests(found) => {
                 for test in &found.queued {
                     let (id, connection_id) = (test.id, test.connection_id.clone());
-                    let errand = Errand::ConnectionTest(ConnectionTestWorkload { id, connection_id });
-                    self.adopters.take(test.executor.as_deref(), errand);
+                    let workload = Workload::TestConnection(TestConnection { id, connection_id });
+                    self.executors.submit_to(test.executor.as_deref(), workload);
                 }
                 return;
             }
@@ -89,7 +93,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     }
 
     fn read_again(&mut self, key: &TaskInstanceKey) {
-        self.active_runs.forget(&RunKey::from(key));
+        self.active_runs.forget(&key.run());
     }
 }
 

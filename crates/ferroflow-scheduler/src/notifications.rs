@@ -1,18 +1,17 @@
 //! What other transactions and user code tell: the step that it concerns is asked for at once.
 
 use ferroflow_db::notifications::{self, Notification};
-use ferroflow_executor::Executor;
 use jiff::Timestamp;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::active_runs::RunKey;
-use crate::chores::{self, Chore};
+use crate::chores::Chore;
 use crate::rescan::look_at;
 use crate::scheduler::Scheduler;
 use crate::start_runs::Waiting;
 use crate::{Answered, Error};
 
-impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+impl Scheduler {
     /// Takes in what was told, without waiting for it.
     pub(crate) fn take_in_notifications(&mut self) {
         loop {

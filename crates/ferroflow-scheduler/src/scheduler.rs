@@ -9,8 +9,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferroflow_component::{JobType, LoopStatus};
 use ferroflow_db::notifications;
-use ferroflow_executor::Executor;
 use ferroflow_python::listeners::SchedulerListeners;
 use ferroflow_telemetry::metrics::scheduling;
 use ferroflow_telemetry::{chain, clock};
@@ -19,12 +19,11 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::active_runs::{ActiveRuns, RunKey};
-use crate::chores::{self, Chore, Chores};
+use crate::chores::{Chore, Chores};
 use crate::create_runs::DueRound;
 use crate::due_steps::DueSteps;
 use crate::executors::{Executors, TrackedEvent};
 use crate::kept_events::{KeptEvents, WaitsFor};
-use crate::loop_status::LoopStatus;
 use crate::metrics::Told;
 use crate::put_off::PutOff;
 use crate::queue_tasks::TaskQueue;
@@ -46,15 +45,13 @@ const MAX_SECTION_DOUBLINGS: u32 = 6;
 const MAX_EVENTS: usize = 1000;
 
 /// What a scheduler is made of.
-pub struct Parts<E, C> {
+pub struct Parts {
     /// What every step is given.
     pub cx: Arc<Context>,
     /// Where logs go.
     pub paths: LogPaths,
     /// What runs tasks.
-    pub executors: Executors<E>,
-    /// The same, as chores see it.
-    pub adopters: C,
+    pub executors: Executors,
     /// How many runs are examined at a time.
     pub width: usize,
 }
@@ -83,11 +80,10 @@ impl Loops {
 }
 
 /// A scheduler: all that it remembers between two cycles. None of it is the truth; that is in the database.
-pub struct Scheduler<E, C> {
+pub struct Scheduler {
     pub(crate) cx: Arc<Context>,
     pub(crate) paths: LogPaths,
-    pub(crate) executors: Executors<E>,
-    pub(crate) adopters: C,
+    pub(crate) executors: Executors,
     pub(crate) active_runs: ActiveRuns,
     pub(crate) surroundings: Surroundings,
     pub(crate) queue: TaskQueue,
@@ -123,10 +119,10 @@ pub struct Scheduler<E, C> {
     pub(crate) listeners: Option<SchedulerListeners>,
 }
 
-impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+impl Scheduler {
     /// A scheduler that has seen nothing yet.
-    pub fn new(parts: Parts<E, C>, now: Timestamp) -> Self {
-        let Parts { cx, paths, executors, adopters, width } = parts;
+    pub fn new(parts: Parts, now: Timestamp) -> Self {
+        let Parts { cx, paths, executors, width } = parts;
         let mut chores = Chores::new(&cx.settings, now);
         // What others left behind when there was no scheduler does not wait.
         chores.hasten(Chore::DeadSchedulers, now);
@@ -139,7 +135,6 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             notified_runs: BTreeSet::new(),
             paths,
             executors,
-            adopters,
             active_runs: ActiveRuns::default(),
             surroundings: Surroundings::default(),
             queue: TaskQueue::default(),
@@ -153,7 +148,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             width,
             latest: now,
             told: Told::default(),
-            loop_status: Arc::new(LoopStatus::new(cx.progress.clone())),
+            loop_status: Arc::new(LoopStatus::new(JobType::Scheduler, cx.progress.clone())),
             listeners: None,
             cx,
         }
@@ -205,8 +200,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         while !self.is_idle() || is_any_untold(self) {
             tokio::select! {
                 () = hurry.cancelled() => break,
-                () = self.adopters.errand_ended() => {}
-                tracked = self.executors.next_event() => self.executor_events.push_back(tracked),
+                tracked = self.executors.next_event() => self.take_in_event(tracked),
                 () = tokio::time::sleep(DRAIN_PAUSE), if is_any_untold(self) => {}
             }
             if let Err(error) = self.process_executor_events(clock::now()).await {
@@ -224,19 +218,20 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         }
     }
 
-    /// Whether nothing runs, neither tasks nor what else executors do.
+    /// Whether nothing runs: neither tasks nor callbacks nor tests of connections.
     pub fn is_idle(&self) -> bool {
-        self.executors.is_idle() && !self.adopters.has_errands()
+        self.executors.is_idle()
     }
 
-    /// Where it stands: to be asked by others while it works.
-    pub fn loop_status(&self) -> Arc<LoopStatus> {
-        Arc::clone(&self.loop_status)
+    /// With a status that others look at while it works: the [`Context`] has its progress.
+    #[must_use]
+    pub fn with_loop_status(self, loop_status: Arc<LoopStatus>) -> Self {
+        Self { loop_status, ..self }
     }
 
     /// The executors.
-    pub fn executors(&mut self) -> &mut Executors<E> {
-        &mut self.executors
+    pub fn executors(&self) -> &Executors {
+        &self.executors
     }
 
     /// Waits until there is something to do.
@@ -246,9 +241,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         tokio::select! {
             () = stop.cancelled() => {}
             () = self.loop_status.asked() => self.log_state(clock::now()),
-            tracked = self.executors.next_event() => self.executor_events.push_back(tracked),
-            // There is room for the next.
-            () = self.adopters.errand_ended() => self.chores.hasten(Chore::ExecutorCallbacks, clock::now()),
+            tracked = self.executors.next_event() => self.take_in_event(tracked),
             notifications = self.notifications.recv() => self.on_notification_or_lag(notifications),
             Some(answered) = self.answers.recv() => self.take_in_answer(answered),
             () = tokio::time::sleep(pause) => {}
@@ -256,13 +249,19 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     }
 
     /// Takes in what has happened, without waiting for it.
-    pub(crate) async fn take_in_events(&mut self) {
-        while self.executor_events.len() < MAX_EVENTS {
-            tokio::select! {
-                biased;
-                tracked = self.executors.next_event() => self.executor_events.push_back(tracked),
-                () = std::future::ready(()) => return,
-            }
+    pub(crate) fn take_in_events(&mut self) {
+        while self.executor_events.len() < MAX_EVENTS
+            && let Some(tracked) = self.executors.try_next_event()
+        {
+            self.take_in_event(tracked);
+        }
+    }
+
+    fn take_in_event(&mut self, tracked: Option<TrackedEvent>) {
+        match tracked {
+            Some(tracked) => self.executor_events.push_back(tracked),
+            // There is room for the next callback.
+            None => self.chores.hasten(Chore::ExecutorCallbacks, clock::now()),
         }
     }
 

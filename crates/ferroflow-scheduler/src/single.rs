@@ -3,7 +3,6 @@
 use ferroflow_db::task_instance::{self, TaskInstance};
 use ferroflow_db::{Db, ScopedFutureExt as _};
 use ferroflow_model::readiness::InstanceRef;
-use ferroflow_model::state::TaskState;
 use ferroflow_python::task_instances::Occasion;
 use jiff::Timestamp;
 
@@ -27,22 +26,7 @@ pub async fn queue_one(
         make(db, run_settings, run, reference, now).await?;
         run.reload(db, run_settings, now).await?;
     }
-    let Some(seen) = run.seen(reference) else { return Ok(None) };
-    let (id, from, job_id) = (seen.id, seen.state, run_settings.job_id);
-    let queued = db.transact(|tx| {
-        async move {
-            // One that waited for a trigger goes on with its try.
-            if from != Some(TaskState::Scheduled) {
-                task_instance::scheduling::schedule(tx, &[id], from, true, now).await?;
-            }
-            task_instance::scheduling::queue(tx, &[id], job_id, now).await?;
-            task_instance::find(tx, id).await
-        }
-        .scope_boxed()
-    });
-    let row = queued.await?;
-    run.refresh(db, run_settings, &[reference], now).await?;
-    Ok(row.filter(|row| row.state == Some(TaskState::Queued)))
+    run.queue_anew(db, run_settings, reference, now).await
 }
 
 async fn make(

@@ -67,7 +67,7 @@ impl Room<'_> {
         found == Ok(true)
     }
 
-    /// Why nobody can have a slot of a pool, if so.
+    /// Why no candidate can have a slot of a pool, if so.
     pub(super) fn check_open(self, pool: &Arc<str>, taken: &Taken) -> Result<(), Refusal> {
         let Some(found) = self.limits.pools.get(pool) else {
             return Err(Refusal::PoolMissing { pool: pool.clone() });
@@ -151,7 +151,7 @@ impl Room<'_> {
         let occupied = executor.occupied.saturating_add(taken.of_executor(place));
         let Executor { slots, .. } = *executor;
         if occupied >= slots {
-            return Err(Refusal::ExecutorFull { executor: executor.name().clone(), occupied, slots });
+            return Err(Refusal::ExecutorFull { executor: executor.name.short().clone(), occupied, slots });
         }
         Ok(place)
     }

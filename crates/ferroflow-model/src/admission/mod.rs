@@ -14,7 +14,7 @@
 //!
 //! Who does not keep [`Waiting`] but builds it for each call hands its [`Turns`] on.
 //!
-//! A number of slots below one, which only somebody's own SQL can bring about, is added up as Airflow does.
+//! A number of slots below one, which only SQL written by hand can bring about, is added up as Airflow does.
 //! What a negative one gives back to the pool counts from the next call on: within a call, room only shrinks.
 
 mod admit;
@@ -34,7 +34,7 @@ mod waiting;
 pub use admit::{Tick, admit};
 pub use candidate::{Candidate, InstanceKey};
 pub use decision::{Admitted, ClosedPool, Decision, Refused, Stopped, Verdict};
-pub use executors::{Executor, Executors};
+pub use executors::{Executor, ExecutorName, Executors};
 pub use in_use::InUse;
 pub use limits::{DagLimits, Limits, Pool};
 pub use patience::DEFAULT_PATIENCE;

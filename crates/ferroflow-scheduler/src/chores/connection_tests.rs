@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use ferroflow_db::connection::test_request::{self, PendingTest, StaleTest, TestCounts};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
+use ferroflow_executor::{ExecutorSet, WorkloadKind};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::executors::Executors;
 use super::left::{Done, Left, or_left, so_far};
 use crate::{Context, Error};
 
@@ -34,12 +34,13 @@ pub struct ConnectionTests {
 pub async fn connection_tests(
     cx: &Context,
     now: Timestamp,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
 ) -> Result<ConnectionTests, Error> {
     let most = cx.settings.connection_test.max_concurrency;
     let counts = cx.db.read(|tx| async move { test_request::counts(tx).await }.scope_boxed()).await?;
     let active = u32::try_from(counts.active).unwrap_or(u32::MAX);
-    let room = most.saturating_sub(active).min(u32::try_from(executors.free_slots()).unwrap_or(u32::MAX));
+    let free = executors.room(WorkloadKind::TestConnection);
+    let room = most.saturating_sub(active).min(u32::try_from(free).unwrap_or(u32::MAX));
     let mut report = ConnectionTests { counts, ..ConnectionTests::default() };
     let mut passed = HashSet::new();
     while counts.pending > 0 && report.queued.len() < room as usize {
@@ -72,7 +73,7 @@ pub async fn connection_tests(
 async fn pick(
     tx: &mut Tx,
     cx: &Context,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
     passed: &HashSet<Uuid>,
     wanted: usize,
     now: Timestamp,
@@ -108,16 +109,14 @@ fn limit(passed: &HashSet<Uuid>, wanted: usize) -> u32 {
     u32::try_from(passed.len() + wanted).unwrap_or(u32::MAX)
 }
 
-fn why_not(test: &PendingTest, executors: &impl Executors) -> Option<String> {
+fn why_not(test: &PendingTest, executors: &ExecutorSet) -> Option<String> {
     let executor = test.executor.as_deref();
     let name =
         || executor.map_or_else(|| "the default executor".to_owned(), |name| format!("executor {name:?}"));
-    if !executors.has(executor) {
-        Some(format!("there is no {} here", name()))
-    } else if !executors.tests_connections(executor) {
-        Some(format!("{} does not try connections", name()))
-    } else {
-        None
+    match executors.find(executor) {
+        None => Some(format!("there is no {} here", name())),
+        Some(found) if found.supports(WorkloadKind::TestConnection) => None,
+        Some(_) => Some(format!("{} does not try connections", name())),
     }
 }
 

@@ -8,14 +8,13 @@ use std::collections::HashSet;
 use ferroflow_db::callback::due::{Holder, Move};
 use ferroflow_db::callback::{self, Callback};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, deadline};
-use ferroflow_executor::{Bundle, CallbackWorkload};
+use ferroflow_executor::{Bundle, ExecuteCallback, ExecutorSet, WorkloadKind};
 use ferroflow_model::extended_json;
 use ferroflow_model::state::CallbackState;
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::executors::Executors;
 use super::left::{Left, or_left, so_far};
 use super::lost_callbacks::lost_callbacks;
 use crate::error::or_reason;
@@ -30,7 +29,7 @@ pub struct ExecutorCallback {
     /// The executor; the default one if none is named.
     pub executor: Option<String>,
     /// What that is to run. Its row is queued now.
-    pub workload: CallbackWorkload,
+    pub workload: ExecuteCallback,
 }
 
 /// What became of callbacks that wait for an executor.
@@ -50,12 +49,12 @@ pub struct ExecutorCallbacks {
 pub async fn executor_callbacks(
     cx: &Context,
     now: Timestamp,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
 ) -> Result<ExecutorCallbacks, Error> {
     let lost = lost_callbacks(cx, executors, now).await?;
     let mut report =
         ExecutorCallbacks { taken_back: lost.done, left: lost.left, ..ExecutorCallbacks::default() };
-    let room = executors.free_slots().min(BATCH);
+    let room = executors.room(WorkloadKind::ExecuteCallback).min(BATCH);
     let mut passed = HashSet::new();
     while report.queued.len() < room {
         let wanted = room - report.queued.len();
@@ -86,7 +85,7 @@ pub async fn executor_callbacks(
 /// Picks as many as are wanted, and tells which it could not change.
 async fn pick(
     tx: &mut Tx,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
     passed: &HashSet<Uuid>,
     wanted: usize,
     job_id: i64,
@@ -113,7 +112,7 @@ async fn pick(
 async fn pick_one(
     tx: &mut Tx,
     callback: &Callback,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
     job_id: i64,
 ) -> Result<Option<Result<ExecutorCallback, String>>, DbError> {
     let routed = or_reason(route(tx, callback, executors, job_id).await)?.flatten();
@@ -131,16 +130,16 @@ async fn pick_one(
 async fn route(
     tx: &mut Tx,
     callback: &Callback,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
     job_id: i64,
 ) -> Result<Result<ExecutorCallback, String>, DbError> {
     let Ok(data) = callback.data.value() else { return Ok(Err("it is not JSON".to_owned())) };
     let data = extended_json::decode(&data);
     let executor = data["executor"].as_str();
-    if !executors.has(executor) {
+    let Some(found) = executors.find(executor) else {
         return Ok(Err(format!("there is no executor {:?} here", executor.unwrap_or_default())));
-    }
-    if !executors.runs_callbacks(executor) {
+    };
+    if !found.supports(WorkloadKind::ExecuteCallback) {
         let name =
             executor.map_or_else(|| "the default executor".to_owned(), |name| format!("executor {name:?}"));
         return Ok(Err(format!("{name} does not run callbacks")));
@@ -154,7 +153,7 @@ async fn route(
     let Some(dag) = dag::find(tx, &run.dag_id).await? else {
         return Ok(Err(format!("DAG {:?}, which it is about, is gone", run.dag_id)));
     };
-    let workload = CallbackWorkload {
+    let workload = ExecuteCallback {
         id: callback.id,
         data: callback.data.clone(),
         dag_rel_path: dag.relative_fileloc.unwrap_or_default(),

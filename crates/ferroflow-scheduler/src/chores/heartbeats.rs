@@ -6,13 +6,13 @@
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::task_instance::overdue::{self, Silent};
 use ferroflow_db::{Page, ScopedFutureExt as _};
+use ferroflow_executor::ExecutorSet;
 use ferroflow_model::outcome::Outcome;
 use ferroflow_model::outcome::heartbeat::{HeartbeatRow, HeartbeatStatus, heartbeat_status};
 use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::executors::Executors;
 use super::left::so_far;
 use crate::{Context, Error};
 
@@ -38,7 +38,7 @@ pub async fn heartbeats(
     cx: &Context,
     now: Timestamp,
     watching_since: Timestamp,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
 ) -> Result<Heartbeats, Error> {
     let timeout = signed(cx.settings.scheduler.task_instance_heartbeat_timeout);
     let mut report = Heartbeats::default();

@@ -16,7 +16,6 @@ mod deadline_context;
 mod deadlines;
 mod deferred;
 mod executor_callbacks;
-mod executors;
 mod gauges;
 mod heartbeats;
 mod kept_back;
@@ -36,6 +35,7 @@ use ferroflow_db::dag_run::ClaimedRun;
 use ferroflow_db::monitoring::gauges::TaskCount;
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_execution::Service;
+use ferroflow_executor::ExecutorSet;
 use jiff::Timestamp;
 
 pub use assets::{Assets, assets};
@@ -46,7 +46,6 @@ pub use dead_schedulers::{DeadSchedulers, dead_schedulers};
 pub use deadlines::{Deadlines, deadlines};
 pub use deferred::deferred;
 pub use executor_callbacks::{ExecutorCallback, ExecutorCallbacks, executor_callbacks};
-pub use executors::{Executors, LocalOnly};
 pub use gauges::{PoolSlots, pool_slots, running_runs, task_counts};
 pub use heartbeats::{Heartbeats, heartbeats};
 pub use kept_back::KeptBack;
@@ -126,7 +125,7 @@ pub async fn run(
     cx: &Context,
     now: Timestamp,
     watching_since: Timestamp,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
 ) -> Result<Report, Error> {
     Ok(match chore {
         Chore::DeadSchedulers => Report::DeadSchedulers(dead_schedulers(cx, now).await?),

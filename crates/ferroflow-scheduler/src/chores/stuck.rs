@@ -10,6 +10,7 @@ use ferroflow_db::task_instance::{TaskInstanceKey, overdue};
 use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx};
 use ferroflow_execution::Service;
 use ferroflow_execution::task_instance::FailedStuck;
+use ferroflow_executor::{Executor, ExecutorSet};
 use ferroflow_model::outcome::stuck::{Stuck, StuckRow, stuck};
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::chain;
@@ -17,7 +18,6 @@ use ferroflow_telemetry::clock::signed;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::executors::Executors;
 use super::left::so_far;
 use crate::{Context, Error};
 
@@ -40,11 +40,7 @@ pub struct StuckTasks {
 
 /// Takes back what this scheduler queued longer than `[scheduler] task_queued_timeout` ago, and fails what was taken
 /// back too often.
-pub async fn stuck_tasks(
-    cx: &Context,
-    now: Timestamp,
-    executors: &impl Executors,
-) -> Result<StuckTasks, Error> {
+pub async fn stuck_tasks(cx: &Context, now: Timestamp, executors: &ExecutorSet) -> Result<StuckTasks, Error> {
     let before = super::ago(now, cx.settings.scheduler.task_queued_timeout);
     let mut report = StuckTasks::default();
     let mut after = Uuid::nil();
@@ -68,7 +64,7 @@ pub async fn stuck_tasks(
 async fn deal_with(
     cx: &Context,
     now: Timestamp,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
     found: Vec<overdue::Stuck>,
     report: &mut StuckTasks,
 ) -> Result<(), DbError> {
@@ -76,7 +72,8 @@ async fn deal_with(
     let service = super::in_haste(cx);
     for one in found {
         cx.progress.gets_on();
-        let can_be_revoked = executors.can_take_back(one.executor.as_deref());
+        let executor = executors.find(one.executor.as_deref());
+        let can_be_revoked = executor.is_some_and(Executor::can_revoke);
         let verdict = service
             .db
             .transact(|tx| take_back(tx, cx, &one, can_be_revoked, before, now).scope_boxed())

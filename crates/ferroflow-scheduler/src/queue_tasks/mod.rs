@@ -14,6 +14,7 @@
 mod check;
 mod count;
 mod memory;
+mod queue_rows;
 mod read;
 mod report;
 mod section;
@@ -31,11 +32,12 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::put_off::PutOff;
-use crate::run::ExecutorNames;
 use crate::{Context, Error};
 use memory::{Memory, WaitingRow};
 use section::{Asked, Pass, locked};
 
+pub use queue_rows::ExecutorNames;
+pub(crate) use queue_rows::lock_and_queue;
 pub use report::{LeftOut, QueuedTask, QueuedTasks, Swept, WhyLeftOut};
 
 /// So many are queued in one pass, if `[scheduler] max_tis_per_query` does not say more: a pass costs what is at work,

@@ -1,25 +1,22 @@
 //! One pass through the critical section: a transaction that locks, counts, decides and writes.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ferroflow_db::dag_run::lookup::RunWithDag;
-use ferroflow_db::task_instance::{self, TaskInstance, queueing};
+use ferroflow_db::task_instance::{TaskInstance, queueing};
 use ferroflow_db::{Error as DbError, Tx, dag_run, pool};
 use ferroflow_model::admission::{Admitted, DEFAULT_PATIENCE, Decision, InUse, Tick, admit};
-use ferroflow_model::state::TaskState;
-use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::check::{Rows, check};
 use super::memory::{Memory, WaitingRow};
-use super::report::{LeftOut, WhyLeftOut};
+use super::queue_rows::{ExecutorNames, NotQueued, is_queued_by, queue_locked};
+use super::report::LeftOut;
 use super::{ExecutorSlots, count, read};
 use crate::Context;
-use crate::run::ExecutorNames;
 
 /// What a pass is given.
 pub(super) struct Asked<'a> {
@@ -118,58 +115,25 @@ async fn rows(tx: &mut Tx, asked: &Asked<'_>, admitted: &[(Admitted, WaitingRow)
     })
 }
 
-/// Queues those that are granted; answers those that the database refuses. Their rows are locked, unless locks are off:
-/// then some may be lost to another.
+/// Queues those that are granted; answers those that the database refuses.
 async fn write(tx: &mut Tx, asked: &Asked<'_>, granted: &mut Vec<Granted>) -> Result<Vec<LeftOut>, DbError> {
-    let (now, job_id) = (asked.now, Some(asked.cx.job_id));
-    let mut unnamed = Vec::new();
-    let mut refused: HashMap<Uuid, WhyLeftOut> = HashMap::new();
-    let mut changed = 0;
-    for one in granted.iter_mut() {
-        let names = asked.executors.get(one.admitted.executor).map(|executor| executor.names);
-        if names == Some(ExecutorNames::Random) {
-            let name = uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string();
-            tx.begin_part().await?;
-            let queued = task_instance::scheduling::queue_named(tx, one.row.id, job_id, &name, now).await;
-            match tx.end_part(queued).await? {
-                Ok(number) => changed += number,
-                Err(error) => _ = refused.insert(one.row.id, why_refused(tx, &error)),
-            }
-            one.row.external_executor_id = Some(name);
-        } else {
-            unnamed.push(one.row.id);
-        }
-        one.row.state = Some(TaskState::Queued);
-        (one.row.queued_dttm, one.row.queued_by_job_id, one.row.updated_at) = (Some(now), job_id, Some(now));
-    }
-    for ids in unnamed.chunks(tx.rows_in_a_part(unnamed.len())) {
-        tx.begin_part().await?;
-        let queued = task_instance::scheduling::queue(tx, ids, job_id, now).await;
-        match tx.end_part(queued).await? {
-            Ok(number) => changed += number,
-            Err(error) => refused.extend(ids.iter().map(|id| (*id, why_refused(tx, &error)))),
-        }
-    }
+    let names = |one: &Granted| {
+        let executor = asked.executors.get(one.admitted.executor);
+        executor.map_or(ExecutorNames::None, |executor| executor.names)
+    };
+    let rows = granted.iter_mut().map(|one| {
+        let names = names(one);
+        (&mut one.row, names)
+    });
+    let rows = rows.collect();
+    let NotQueued { refused, lost } = queue_locked(tx, rows, Some(asked.cx.job_id), asked.now).await?;
     let left_out = granted.extract_if(.., |one| refused.contains_key(&one.row.id)).filter_map(|one| {
         let why = refused.get(&one.row.id)?.clone();
         Some(LeftOut { key: one.admitted.key, id: one.row.id, why })
     });
     let left_out = left_out.collect();
-    if u64::try_from(granted.len()) != Ok(changed) {
-        let ids: Vec<Uuid> = granted.iter().map(|one| one.row.id).collect();
-        let found = task_instance::find_all(tx, &ids).await?;
-        let mine: HashSet<Uuid> =
-            found.into_iter().filter(|row| is_mine(row, asked)).map(|row| row.id).collect();
-        granted.retain(|one| mine.contains(&one.row.id));
-    }
+    granted.retain(|one| !lost.contains(&one.row.id));
     Ok(left_out)
-}
-
-fn why_refused(tx: &Tx, error: &DbError) -> WhyLeftOut {
-    if let DbError::Column(bad) = error {
-        tx.unreadable().note(bad);
-    }
-    if error.is_busy() { WhyLeftOut::Held } else { WhyLeftOut::Refused(chain(error)) }
 }
 
 /// Those of an earlier pass, of which it was not known whether it was committed, that are queued after all.
@@ -179,15 +143,11 @@ async fn recovered(tx: &mut Tx, asked: &Asked<'_>) -> Result<Vec<Granted>, DbErr
     }
     let Rows { mut instances, runs, .. } = rows(tx, asked, asked.uncertain).await?;
     let found = asked.uncertain.iter().filter_map(|(admitted, waiting_row)| {
-        let row = instances.remove(&waiting_row.id).filter(|row| is_mine(row, asked))?;
+        let row = instances.remove(&waiting_row.id).filter(|row| is_queued_by(row, Some(asked.cx.job_id)))?;
         let run = Arc::clone(runs.get(&waiting_row.dag_run_id)?);
         Some(Granted { admitted: admitted.clone(), row, run })
     });
     Ok(found.collect())
-}
-
-fn is_mine(row: &TaskInstance, asked: &Asked<'_>) -> bool {
-    row.state == Some(TaskState::Queued) && row.queued_by_job_id == Some(asked.cx.job_id)
 }
 
 fn attempt(granted: &Granted, admitted: &[(Admitted, WaitingRow)]) -> Option<(Admitted, WaitingRow)> {

@@ -32,9 +32,10 @@ use uuid::Uuid;
 
 use crate::Questions;
 
+pub use crate::queue_tasks::ExecutorNames;
 pub use definition::Definition;
 pub(crate) use past::Earlier;
-pub use queue::{ExecutorNames, Queued};
+pub use queue::Queued;
 pub(crate) use refresh::Compared;
 pub(crate) use step::Decided;
 pub use step::{Stale, Step};

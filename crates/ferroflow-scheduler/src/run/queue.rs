@@ -1,35 +1,27 @@
-//! Scheduled instances are queued for an executor.
+//! Instances of a run are queued without the limits of pools and DAGs: by a run in the foreground, and by a single task.
 
-use ferroflow_db::task_instance::{self, scheduling as rows};
-use ferroflow_db::{Db, Error as DbError, ScopedFutureExt as _, Tx};
+use ferroflow_db::task_instance::{TaskInstance, scheduling};
+use ferroflow_db::{Db, ScopedFutureExt as _};
 use ferroflow_model::readiness::InstanceRef;
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{ActiveRun, RunSettings};
+use super::{ActiveRun, Known, RunSettings};
 use crate::Error;
-
-/// Whether an executor calls task instances by names that are chosen when they are queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExecutorNames {
-    /// It does not, or chooses them itself.
-    None,
-    /// Each has a random UUID.
-    Random,
-}
+use crate::queue_tasks::{ExecutorNames, lock_and_queue};
 
 /// What was queued.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Queued {
     /// The rows of those that are queued now.
-    pub instances: Vec<task_instance::TaskInstance>,
-    /// Those that were not `scheduled` any more.
+    pub instances: Vec<TaskInstance>,
+    /// Those that are not: each was not `scheduled` any more, or another transaction has locked its row.
     pub missed: Vec<InstanceRef>,
 }
 
 impl ActiveRun {
-    /// Queues these instances, those that still are scheduled.
+    /// Queues those of these instances that still are scheduled.
     pub async fn queue(
         &mut self,
         db: &Db,
@@ -40,50 +32,56 @@ impl ActiveRun {
     ) -> Result<Queued, Error> {
         let ids: Vec<Uuid> =
             instances.iter().filter_map(|instance| self.rows.get(instance).map(|row| row.id)).collect();
-        let ids = ids.as_slice();
-        let written =
-            db.transact(|tx| async move { queue(tx, run_settings, ids, names, now).await }.scope_boxed());
-        let mut queued = Queued { instances: written.await?, missed: Vec::new() };
-        queued.instances.sort_by_key(|row| ids.iter().position(|id| *id == row.id));
-        for instance in instances {
+        let (ids, job_id) = (ids.as_slice(), run_settings.job_id);
+        let queued =
+            db.transact(|tx| async move { lock_and_queue(tx, ids, names, job_id, now).await }.scope_boxed());
+        let mut queued = Queued { instances: queued.await?, missed: Vec::new() };
+        let is_queued = |instance: &InstanceRef| {
             let id = self.rows.get(instance).map(|row| row.id);
-            if queued.instances.iter().any(|row| Some(row.id) == id) {
-                self.model.set_state(instance.task, instance.map_index, Some(TaskState::Queued), None);
-            } else {
-                queued.missed.push(*instance);
-            }
-        }
+            queued.instances.iter().any(|row| Some(row.id) == id)
+        };
+        queued.missed = instances.iter().copied().filter(|instance| !is_queued(instance)).collect();
+        queued.instances.iter().for_each(|row| self.was_queued(row));
         Ok(queued)
     }
-}
 
-/// Queues what is scheduled, and returns those rows. Who is queued already is no row of this: another may have it.
-async fn queue(
-    tx: &mut Tx,
-    run_settings: &RunSettings,
-    ids: &[Uuid],
-    names: ExecutorNames,
-    now: Timestamp,
-) -> Result<Vec<task_instance::TaskInstance>, DbError> {
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut queued: Vec<Uuid> = ids.to_vec();
-    match names {
-        ExecutorNames::Random => {
-            queued.clear();
-            for id in ids {
-                let name = uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string();
-                if rows::queue_named(tx, *id, run_settings.job_id, &name, now).await? == 1 {
-                    queued.push(*id);
+    /// Queues one instance for a new try, whatever state it is in. `None` if it is in another state by now than it was
+    /// read in, or another transaction has locked its row.
+    pub(crate) async fn queue_anew(
+        &mut self,
+        db: &Db,
+        run_settings: &RunSettings,
+        instance: InstanceRef,
+        now: Timestamp,
+    ) -> Result<Option<TaskInstance>, Error> {
+        let Some(seen) = self.seen(instance) else { return Ok(None) };
+        let (id, from, job_id) = (seen.id, seen.state, run_settings.job_id);
+        let queued = db.transact(|tx| {
+            async move {
+                // One that waited for a trigger goes on with its try.
+                if from != Some(TaskState::Scheduled) {
+                    scheduling::schedule(tx, &[id], from, true, now).await?;
                 }
+                lock_and_queue(tx, &[id], ExecutorNames::None, job_id, now).await
             }
-        }
-        ExecutorNames::None => {
-            // Locked first: what is not scheduled now cannot be told from what this has queued afterwards.
-            queued = rows::lock_scheduled(tx, ids).await?;
-            rows::queue(tx, &queued, run_settings.job_id, now).await?;
-        }
+            .scope_boxed()
+        });
+        let queued = queued.await?.pop();
+        queued.iter().for_each(|row| self.was_queued(row));
+        Ok(queued)
     }
-    task_instance::find_all(tx, &queued).await
+
+    /// Takes in a row that was just written: it is not read again.
+    fn was_queued(&mut self, row: &TaskInstance) {
+        let Some(instance) = self.find(&row.key.task_id, row.key.map_index) else { return };
+        let known = Known {
+            id: row.id,
+            try_number: row.try_number,
+            start_date: row.start_date,
+            end_date: row.end_date,
+            version: row.dag_version_id,
+        };
+        self.rows.insert(instance, known);
+        self.model.set_state(instance.task, instance.map_index, row.state, None);
+    }
 }

@@ -2,25 +2,26 @@
 
 use std::sync::Arc;
 
+use ferroflow_component::{JobType, job_row};
 use ferroflow_db::Json;
-use ferroflow_db::xcom::XComAddress;
-use ferroflow_execution::message::AssetOf;
-use ferroflow_execution::task_instance::model::{
-    AssetProfile, Deferral, EnterRunning, Reschedule, Retry, StateUpdate, Success,
+use ferroflow_execution::api::{
+    AssetProfile, AssetRef, Deferral, EnterRunning, NewXCom, Reschedule, Retry, StateUpdate, Success,
+    XComAddress,
 };
-use ferroflow_execution::{Host, NewXCom, Service};
-use ferroflow_executor::{EventKind, WorkloadInstance};
+use ferroflow_execution::{Host, Service};
+use ferroflow_executor::{EventKind, ExecutorSet, NamedExecutor, WorkloadInstance, executor_events};
+use ferroflow_model::admission::ExecutorName;
 use ferroflow_scheduler::cycle::CycleReport;
-use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
-use ferroflow_scheduler::run::{ExecutorNames, RunSettings};
+use ferroflow_scheduler::executors::Executors;
+use ferroflow_scheduler::run::RunSettings;
 use ferroflow_scheduler::scheduler::{Parts, Scheduler};
-use ferroflow_scheduler::{Context, Error, LogPaths, job};
+use ferroflow_scheduler::{Context, Error, LogPaths};
 use ferroflow_telemetry::clock;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::place::Place;
-use crate::workers::{Adopter, Hands, Process, Shared, Stage, locked};
+use crate::workers::{Hands, Process, Shared, Stage, locked};
 
 /// Airflow's times, shortened: every chore has its turn.
 const SETTINGS: [(&str, &str); 8] = [
@@ -51,7 +52,7 @@ pub(crate) enum Tasks {
 pub(crate) struct Life {
     pub(crate) cx: Arc<Context>,
     pub(crate) now: Timestamp,
-    scheduler: Scheduler<Hands, Adopter>,
+    scheduler: Scheduler,
     field: Shared,
     host: String,
     tasks: Tasks,
@@ -63,30 +64,21 @@ impl Life {
         clock::pretend(Some(now));
         let cx = place.scheduler_with(&SETTINGS).await;
         let named = Host { name: host.to_owned(), user: "somebody".to_owned() };
-        let job_id = job::start(&cx.db, &named, now).await.unwrap();
+        let job_id = job_row::start(&cx.db, JobType::Scheduler, &named, now).await.unwrap();
         let cx = Arc::new(Context {
             job_id,
             run_settings: RunSettings { job_id: Some(job_id), ..cx.run_settings },
             ..cx
         });
         let field = Shared::default();
-        let executor = NamedExecutor {
-            name: ExecutorName { alias: None, module_path: "tests.Hands".to_owned(), team: None },
-            slots: SLOTS,
-            names: ExecutorNames::None,
-            executor: Hands { owner: 0, slots: SLOTS, field: Arc::clone(&field) },
-        };
-        let adopters = Adopter {
-            host: host.to_owned(),
-            slots: SLOTS,
-            field: Arc::clone(&field),
-            service: cx.service.clone(),
-        };
+        let name = ExecutorName { alias: None, module_path: "tests.Hands".into(), team: None };
+        let (sender, events) = executor_events();
+        let executor =
+            NamedExecutor::new(name, &sender, |events| Arc::new(Hands::new(0, SLOTS, host, &field, events)));
         let parts = Parts {
             cx: Arc::clone(&cx),
             paths: LogPaths::new("{dag_id}/{task_id}/{try_number}.log").unwrap(),
-            executors: Executors::new(vec![executor]),
-            adopters,
+            executors: Executors::new(ExecutorSet::new([executor]), events),
             width: 1,
         };
         Self { cx, now, scheduler: Scheduler::new(parts, now), field, host: host.to_owned(), tasks }
@@ -104,7 +96,7 @@ impl Life {
         self.now += STEP;
         clock::pretend(Some(self.now));
         // What cannot be written is no reason to stop here.
-        drop(job::beat(&self.cx.db, self.cx.job_id, self.now).await);
+        drop(job_row::beat(&self.cx.db, JobType::Scheduler, self.cx.job_id, self.now).await);
         done
     }
 
@@ -193,7 +185,7 @@ async fn ask(service: &Service, ti: &WorkloadInstance) -> Result<(), ferroflow_e
     let (key, value, mapped_length) = match ti.task_id.as_str() {
         "push" => ("return_value", json!([1, 2]), Some(2)),
         "each" => ("return_value", json!(1), None),
-        "writes" => return service.asset_state(&AssetOf::Name("x".to_owned()), "seen").await.map(drop),
+        "writes" => return service.asset_state(&AssetRef::Name("x".to_owned()), "seen").await.map(drop),
         "branch" => ("skipmixin_key", json!({"followed": ["one"]}), None),
         _ => return Ok(()),
     };
