@@ -1,4 +1,4 @@
-//! The tables that are cleaned, and what is to be known of each: Airflow's, in an order in which rows go before those that
+//! The tables that are cleaned, and what cleaning needs to know of each: Airflow's, in an order in which rows go before those that
 //! they refer to.
 
 use std::collections::BTreeSet;

@@ -92,6 +92,18 @@ fn sql_is_only_in_the_db_crate() {
     }
 }
 
+/// One looks up a table by its folder, and finds there what files it has.
+#[test]
+fn folders_of_the_db_crate_are_outlines() {
+    let words = ["fn ", "struct ", "enum ", "impl", "const ", "static "];
+    let found: Vec<String> = sources()
+        .iter()
+        .filter(|source| source.is_in(&["crates/ferroflow-db/src/"]) && source.path.ends_with("/mod.rs"))
+        .flat_map(|source| strays(&source.path, source.without_tests(), &words))
+        .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
 #[test]
 fn the_clock_is_read_only_in_its_module() {
     let words = ["Timestamp::now", "Zoned::now", "SystemTime::now", "Instant::now", "Utc::now", "now_v7("];

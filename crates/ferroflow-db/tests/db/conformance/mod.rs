@@ -6,6 +6,8 @@ mod attending;
 mod bad_rows;
 mod chores;
 mod dag_processing;
+mod every_statement;
+mod lists;
 mod locks;
 mod notifications;
 mod overview;
