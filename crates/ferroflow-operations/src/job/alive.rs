@@ -5,9 +5,6 @@ use ferroflow_db::job::{self, Job};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _};
 use jiff::Timestamp;
 
-/// Without a threshold of its own, a component is alive as long as it misses no second heartbeat.
-const GRACE: f64 = 2.1;
-
 /// Which components are meant.
 #[derive(Clone, Debug, Default)]
 pub struct JobQuery {
@@ -30,12 +27,7 @@ pub async fn alive(db: &Db, settings: &Settings, query: &JobQuery, now: Timestam
 }
 
 fn is_alive(job: &Job, settings: &Settings, now: Timestamp) -> bool {
-    let threshold = match job.job_type.as_deref() {
-        Some("SchedulerJob") => settings.scheduler.scheduler_health_check_threshold,
-        Some("TriggererJob") => settings.triggerer.triggerer_health_check_threshold,
-        Some("DagProcessorJob") => settings.dag_processor.health_check_threshold,
-        _ => settings.scheduler.job_heartbeat_sec.mul_f64(GRACE),
-    };
+    let threshold = settings.health_threshold(job.job_type.as_deref());
     let since = |heartbeat: Timestamp| Duration::try_from(now.duration_since(heartbeat)).unwrap_or_default();
     job.latest_heartbeat.is_some_and(|heartbeat| since(heartbeat) < threshold)
 }
