@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::active_runs::RunKey;
-use crate::chores::{self, Chore};
+use crate::chores;
 use crate::rescan::look_at;
 use crate::scheduler::Scheduler;
 use crate::start_runs::Waiting;
@@ -57,9 +57,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             }
             // Every cycle asks for them.
             Notification::Slots => {}
-            Notification::Answers => self.chores.hasten(Chore::AwaitingInput, Timestamp::MIN),
+            Notification::Answers => self.chores.hasten(chores::awaiting_input::NAME, Timestamp::MIN),
             Notification::Schedulers => {
-                self.chores.hasten(Chore::DeadSchedulers, Timestamp::MIN);
+                self.chores.hasten(chores::dead_schedulers::NAME, Timestamp::MIN);
                 self.due_steps.look_at = Timestamp::MIN;
             }
             Notification::Dags | Notification::Missed => {

@@ -19,7 +19,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::active_runs::{ActiveRuns, RunKey};
-use crate::chores::{self, Chore, Chores};
+use crate::chores::{self, Chores};
 use crate::create_runs::DueRound;
 use crate::due_steps::DueSteps;
 use crate::executors::{Executors, TrackedEvent};
@@ -129,9 +129,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         let Parts { cx, paths, executors, adopters, width } = parts;
         let mut chores = Chores::new(&cx.settings, now);
         // What others left behind when there was no scheduler does not wait.
-        chores.hasten(Chore::DeadSchedulers, now);
-        chores.hasten(Chore::Orphans, now);
-        chores.hasten(Chore::ExecutorCallbacks, now);
+        chores.hasten(chores::dead_schedulers::NAME, now);
+        chores.hasten(chores::orphans::NAME, now);
+        chores.hasten(chores::executor_callbacks::NAME, now);
         Self {
             chores,
             notifications: cx.db.notifications(),
@@ -248,7 +248,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             () = self.loop_status.asked() => self.log_state(clock::now()),
             tracked = self.executors.next_event() => self.executor_events.push_back(tracked),
             // There is room for the next.
-            () = self.adopters.errand_ended() => self.chores.hasten(Chore::ExecutorCallbacks, clock::now()),
+            () = self.adopters.errand_ended() => self.chores.hasten(chores::executor_callbacks::NAME, clock::now()),
             notifications = self.notifications.recv() => self.on_notification_or_lag(notifications),
             Some(answered) = self.answers.recv() => self.take_in_answer(answered),
             () = tokio::time::sleep(pause) => {}

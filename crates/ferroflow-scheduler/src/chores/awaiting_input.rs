@@ -18,7 +18,19 @@ use uuid::Uuid;
 
 use super::deferred::FAIL;
 use super::left::{Left, or_left, so_far};
+use super::report::{FollowUp, Report};
+use super::{Chore, Executors, reported};
 use crate::{Context, Error};
+
+pub(crate) const NAME: &str = "task instances whose question was not answered in time";
+
+pub(super) fn chore<C: Executors>() -> Chore<C> {
+    Chore {
+        name: NAME,
+        every: |settings| Some(settings.scheduler.trigger_timeout_check_interval),
+        run: |given| reported(awaiting_input(given.cx, given.now)),
+    }
+}
 
 /// How many are dealt with in one transaction: people who answer others must not wait long.
 const BATCH: u32 = 100;
@@ -34,6 +46,17 @@ pub struct AwaitingInput {
     pub refused: Vec<(TaskInstanceKey, String)>,
     /// Those that wait on.
     pub left: Vec<Left>,
+}
+
+impl Report for AwaitingInput {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let changed = self.answered.iter().chain(&self.unanswered).cloned().collect();
+        FollowUp { changed, rescan: true, ..FollowUp::default() }
+    }
 }
 
 /// Lets those go on that waited for a person for too long.

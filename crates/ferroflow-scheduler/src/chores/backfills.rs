@@ -3,6 +3,8 @@
 //! Lock: the row in `backfill`, without waiting for one that somebody else has. Who goes on with a backfill locks more, in
 //! transactions of its own.
 
+use std::time::Duration;
+
 use ferroflow_db::{ScopedFutureExt as _, backfill};
 use ferroflow_execution::RunMaking;
 use ferroflow_execution::backfill::{abandoned_before, finish};
@@ -10,7 +12,19 @@ use ferroflow_telemetry::chain;
 use jiff::{SignedDuration, Timestamp};
 
 use super::left::{Done, Left, or_left, so_far};
+use super::report::Report;
+use super::{Chore, Executors, reported};
 use crate::{Context, Error};
+
+pub(crate) const NAME: &str = "completed backfills";
+
+pub(super) fn chore<C: Executors>() -> Chore<C> {
+    Chore {
+        name: NAME,
+        every: |_| Some(Duration::from_secs(30)),
+        run: |given| reported(backfills(given.cx, given.now)),
+    }
+}
 
 /// For so long a backfill without runs may be in the making.
 const IN_THE_MAKING: SignedDuration = SignedDuration::from_mins(2);
@@ -40,6 +54,12 @@ pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Done<Vec<i64>>, E
         }
     }
     Ok(report)
+}
+
+impl Report for Done<Vec<i64>> {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
 }
 
 /// Takes backfills over that nobody makes any more. They are made beside the loop: there may be thousands of runs, and

@@ -7,12 +7,36 @@ use std::time::Duration;
 
 use ferroflow_db::connection::test_request::{self, PendingTest, StaleTest, TestCounts};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
+use ferroflow_executor::{ConnectionTestWorkload, Errand};
+use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::executors::Executors;
 use super::left::{Done, Left, or_left, so_far};
+use super::report::{FollowUp, Report};
+use super::{Chore, EVERY_LOOP, Executors, reported};
+use crate::metrics::Told;
 use crate::{Context, Error};
+
+pub(crate) const NAME: &str = "connection tests";
+
+pub(crate) const STALE: &str = "stale connection tests";
+
+pub(super) fn stale_chore<C: Executors>() -> Chore<C> {
+    Chore {
+        name: STALE,
+        every: |settings| Some(settings.connection_test.reaper_interval),
+        run: |given| reported(stale_connection_tests(given.cx, given.now)),
+    }
+}
+
+pub(super) fn chore<C: Executors>() -> Chore<C> {
+    Chore {
+        name: NAME,
+        every: |_| Some(EVERY_LOOP),
+        run: |given| reported(connection_tests(given.cx, given.now, given.executors)),
+    }
+}
 
 /// How many silent ones are given up at a time; the others are by the next chore.
 const BATCH: usize = 100;
@@ -28,6 +52,35 @@ pub struct ConnectionTests {
     pub refused: Vec<(Uuid, String)>,
     /// Those that stay as they are.
     pub left: Vec<Left>,
+}
+
+impl Report for ConnectionTests {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let hand_over = self.queued.iter().map(|test| {
+            let (id, connection_id) = (test.id, test.connection_id.clone());
+            let errand = Errand::ConnectionTest(ConnectionTestWorkload { id, connection_id });
+            (test.executor.clone(), errand)
+        });
+        FollowUp { hand_over: hand_over.collect(), ..FollowUp::default() }
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        scheduling::connection_tests(self.counts.active, self.counts.pending);
+    }
+}
+
+impl Report for Done<Vec<StaleTest>> {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        self.done.iter().for_each(|test| scheduling::connection_test_reaped(&test.state));
+    }
 }
 
 /// Picks the tests that go to executors, as many as `[connection_test] max_concurrency` leaves room for.

@@ -5,10 +5,25 @@
 
 use ferroflow_db::job::schedulers::SilentScheduler;
 use ferroflow_db::{ScopedFutureExt as _, Tx, job};
+use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
 
 use super::left::{Left, or_left};
+use super::report::{FollowUp, Report};
+use super::{Chore, Executors, reported};
+use super::{executor_callbacks, orphans};
+use crate::metrics::Told;
 use crate::{Context, Error};
+
+pub(crate) const NAME: &str = "dead schedulers";
+
+pub(super) fn chore<C: Executors>() -> Chore<C> {
+    Chore {
+        name: NAME,
+        every: |settings| Some(settings.scheduler.scheduler_heartbeat_sec),
+        run: |given| reported(dead_schedulers(given.cx, given.now)),
+    }
+}
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +35,28 @@ pub struct DeadSchedulers {
     pub ended: Vec<i64>,
     /// Those that are not given up although they are silent.
     pub left: Vec<Left>,
+}
+
+impl Report for DeadSchedulers {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    /// What those that are gone had is looked for once.
+    fn follow_up(&self) -> FollowUp {
+        let gone = self.ended.iter().copied().chain(self.given_up.iter().map(|gone| gone.id));
+        FollowUp {
+            hastens: &[orphans::NAME, executor_callbacks::NAME],
+            hastens_for: Some(gone.collect()),
+            ..FollowUp::default()
+        }
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        if !self.given_up.is_empty() {
+            scheduling::schedulers_given_up(self.given_up.len());
+        }
+    }
 }
 
 /// Gives up schedulers that are silent, and tells which have ended.

@@ -12,13 +12,24 @@ use ferroflow_execution::BesideRun;
 use ferroflow_model::sdk_json;
 use ferroflow_model::state::CallbackState;
 use ferroflow_telemetry::chain;
+use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::deadline_context::{context, with_context};
+use super::executor_callbacks;
 use super::left::{Left, so_far};
+use super::report::{FollowUp, Report};
+use super::{Chore, EVERY_LOOP, Executors, reported};
+use crate::metrics::Told;
 use crate::{Context, Error};
+
+pub(crate) const NAME: &str = "missed deadlines";
+
+pub(super) fn chore<C: Executors>() -> Chore<C> {
+    Chore { name: NAME, every: |_| Some(EVERY_LOOP), run: |given| reported(deadlines(given.cx, given.now)) }
+}
 
 /// How many are dealt with in one transaction; with more, the chore goes on.
 const BATCH: u32 = 100;
@@ -37,6 +48,21 @@ pub struct Deadlines {
     pub has_executor_callbacks: bool,
     /// Those that stay as they are.
     pub left: Vec<Left>,
+}
+
+impl Report for Deadlines {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let hastens: &[_] = if self.has_executor_callbacks { &[executor_callbacks::NAME] } else { &[] };
+        FollowUp { hastens, ..FollowUp::default() }
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        self.missed.iter().for_each(|(_, dag_id, run_id)| runs::deadline_missed(dag_id, run_id));
+    }
 }
 
 /// Hands over the callbacks of deadlines that have passed: to triggerers, or to executors.

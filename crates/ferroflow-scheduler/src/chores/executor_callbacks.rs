@@ -5,21 +5,35 @@
 
 use std::collections::HashSet;
 
+use std::time::Duration;
+
 use ferroflow_db::callback::due::{Holder, Move};
 use ferroflow_db::callback::{self, Callback};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, deadline};
-use ferroflow_executor::{Bundle, CallbackWorkload};
+use ferroflow_executor::{Bundle, CallbackWorkload, Errand};
 use ferroflow_model::extended_json;
 use ferroflow_model::state::CallbackState;
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::executors::Executors;
 use super::left::{Left, or_left, so_far};
 use super::lost_callbacks::lost_callbacks;
+use super::report::{FollowUp, Report};
+use super::{Chore, Executors, reported};
 use crate::error::or_reason;
 use crate::{Context, Error};
+
+pub(crate) const NAME: &str = "callbacks for executors";
+
+pub(super) fn chore<C: Executors>() -> Chore<C> {
+    Chore {
+        name: NAME,
+        // There is no index to find them by, and a missed deadline hastens this.
+        every: |_| Some(Duration::from_secs(30)),
+        run: |given| reported(executor_callbacks(given.cx, given.now, given.executors)),
+    }
+}
 
 /// How many are dealt with at a time; the others are by the next chore.
 const BATCH: usize = 100;
@@ -44,6 +58,18 @@ pub struct ExecutorCallbacks {
     pub taken_back: Vec<Uuid>,
     /// Those that stay as they are.
     pub left: Vec<Left>,
+}
+
+impl Report for ExecutorCallbacks {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let queued = self.queued.iter();
+        let hand_over = queued.map(|one| (one.executor.clone(), Errand::Callback(one.workload.clone())));
+        FollowUp { hand_over: hand_over.collect(), ..FollowUp::default() }
+    }
 }
 
 /// Picks the callbacks that go to executors, as many as these have room for.

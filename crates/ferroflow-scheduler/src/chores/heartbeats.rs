@@ -9,12 +9,28 @@ use ferroflow_db::{Page, ScopedFutureExt as _};
 use ferroflow_model::outcome::Outcome;
 use ferroflow_model::outcome::heartbeat::{HeartbeatRow, HeartbeatStatus, heartbeat_status};
 use ferroflow_telemetry::clock::signed;
+use ferroflow_telemetry::metrics::{TaskTags, scheduling};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::executors::Executors;
 use super::left::so_far;
+use super::report::{FollowUp, Report};
+use super::{Chore, Executors, reported};
+use crate::metrics::{Told, failed};
 use crate::{Context, Error};
+
+pub(crate) const NAME: &str = "task instances without heartbeat";
+
+pub(super) fn chore<C: Executors>() -> Chore<C> {
+    Chore {
+        name: NAME,
+        every: |settings| Some(settings.scheduler.task_instance_heartbeat_timeout_detection_interval),
+        run: |given| reported(heartbeats(given.cx, given.now, given.watching_since, given.executors)),
+    }
+}
+
+/// What listeners of plugins are told.
+const NO_HEARTBEAT: &str = "It was not heard of for longer than [scheduler] task_instance_heartbeat_timeout.";
 
 /// How many are dealt with at a time; the others are by the next chore.
 const BATCH: u32 = 200;
@@ -26,6 +42,31 @@ pub struct Heartbeats {
     pub ended: Vec<(Uuid, TaskInstanceKey, Outcome)>,
     /// Those that could not be dealt with, and why; they will be tried again.
     pub refused: Vec<(TaskInstanceKey, String)>,
+}
+
+impl Report for Heartbeats {
+    fn left_instances(&self) -> &[(TaskInstanceKey, String)] {
+        &self.refused
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let keys = || self.ended.iter().map(|(_, key, _)| key.clone());
+        FollowUp {
+            terminate: self.ended.iter().map(|(id, ..)| *id).collect(),
+            failed: keys().map(|key| (key, NO_HEARTBEAT)).collect(),
+            changed: keys().collect(),
+            rescan: true,
+            ..FollowUp::default()
+        }
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        for (_, key, outcome) in &self.ended {
+            let task = TaskTags { dag_id: &key.dag_id, task_id: &key.task_id };
+            scheduling::without_heartbeat(task);
+            failed(task, None, *outcome);
+        }
+    }
 }
 
 /// Ends the tries of this scheduler's task instances that were not heard of for longer than

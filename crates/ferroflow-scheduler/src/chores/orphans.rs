@@ -10,12 +10,25 @@ use ferroflow_executor::Orphan;
 use ferroflow_model::id;
 use ferroflow_model::outcome::orphan::{self, Adoption};
 use ferroflow_model::state::TaskState;
+use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::executors::Executors;
+use super::report::{FollowUp, Report};
 use super::unsettled::{Desk, Settled, Waiting, orphan_of, refused, settle};
+use super::{Chore, Executors, reported};
+use crate::metrics::Told;
 use crate::{Context, Error};
+
+pub(crate) const NAME: &str = "orphaned task instances";
+
+pub(super) fn chore<C: Executors>() -> Chore<C> {
+    Chore {
+        name: NAME,
+        every: |settings| Some(settings.scheduler.orphaned_tasks_check_interval),
+        run: |given| reported(orphans(given.cx, given.now, given.executors)),
+    }
+}
 
 /// How many are looked after in one transaction.
 const BATCH: u32 = 100;
@@ -33,6 +46,21 @@ pub struct Orphans {
     pub later: Vec<TaskInstanceKey>,
     /// Those that could not be looked after, and why; their silence will be noticed.
     pub refused: Vec<(TaskInstanceKey, String)>,
+}
+
+impl Report for Orphans {
+    fn left_instances(&self) -> &[(TaskInstanceKey, String)] {
+        &self.refused
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let changed = self.reset.iter().chain(&self.settled).cloned().collect();
+        FollowUp { changed, rescan: true, ..FollowUp::default() }
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        scheduling::orphans(self.reset.len(), self.adopted.len() + self.settled.len());
+    }
 }
 
 /// Looks after all task instances whose scheduler does not run.

@@ -6,7 +6,19 @@ use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::trigger::unreferenced::sweep;
 
 use super::left::{Done, Left, or_left};
+use super::report::Report;
+use super::{Chore, Executors, reported};
 use crate::{Context, Error};
+
+pub(crate) const NAME: &str = "unreferenced triggers";
+
+pub(super) fn chore<C: Executors>() -> Chore<C> {
+    Chore {
+        name: NAME,
+        every: |settings| Some(settings.scheduler.parsing_cleanup_interval),
+        run: |given| reported(triggers(given.cx)),
+    }
+}
 
 /// How many are looked at in one transaction.
 const BATCH: u32 = 500;
@@ -27,5 +39,11 @@ pub async fn triggers(cx: &Context) -> Result<Done<u64>, Error> {
             Some(last) => after = last,
             None => return Ok(report),
         }
+    }
+}
+
+impl Report for Done<u64> {
+    fn left(&self) -> &[Left] {
+        &self.left
     }
 }

@@ -2,7 +2,7 @@
 
 use ferroflow_db::BadRow;
 
-use crate::chores::{Chore, Report};
+use crate::chores::Report;
 use crate::create_runs::CreatedRuns;
 use crate::dispatch::Dispatched;
 use crate::examine_runs::ExaminedRuns;
@@ -44,7 +44,7 @@ pub struct CycleReport {
     /// What was handed to executors.
     pub dispatched: Vec<Dispatched>,
     /// The chores that were done.
-    pub chores: Vec<(Chore, Report)>,
+    pub(crate) chores: Vec<(&'static str, Box<dyn Report>)>,
     /// Rows that were found for the first time and cannot be read: each was left out.
     pub unreadable: Vec<BadRow>,
 }
