@@ -20,7 +20,7 @@ pub(crate) struct DueSteps {
     pub(crate) create: bool,
     /// Of which DAGs runs may start.
     pub(crate) start: Waiting,
-    /// Those in which somebody has asked for a run, or one has ended: they do not wait for the others.
+    /// Those in which a user has asked for a run, or one has ended: they do not wait for the others.
     pub(crate) start_soon: BTreeSet<String>,
     /// When the next run is due.
     pub(crate) create_at: Option<Timestamp>,

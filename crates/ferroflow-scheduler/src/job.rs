@@ -25,7 +25,7 @@ pub async fn start(db: &Db, host: &Host, now: Timestamp) -> Result<i64, Error> {
 }
 
 /// Shows that the scheduler lives. A peer that took it for dead is told otherwise: its row is running again. False if its
-/// row is gone: nobody can tell that it lives, and its task instances are taken for orphans.
+/// row is gone: nothing shows that it lives, and its task instances are taken for orphans.
 pub async fn beat(db: &Db, id: i64, now: Timestamp) -> Result<bool, Error> {
     let beaten = db.transact(|tx| async move { job::heartbeat(tx, id, now).await }.scope_boxed()).await;
     match beaten {
@@ -60,6 +60,6 @@ async fn finish(tx: &mut Tx, id: i64, outcome: JobState, now: Timestamp) -> Resu
         job::heartbeat(tx, id, now).await?;
         job::finish(tx, id, outcome, now).await?;
     }
-    // Its runs wait for somebody.
+    // Its runs wait for another scheduler.
     notifications::notify(tx, Notification::Schedulers).await
 }

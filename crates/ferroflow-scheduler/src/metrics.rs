@@ -68,7 +68,7 @@ impl Told {
             let reason = refused.reason.to_string();
             let cause = cause(&reason);
             if self.set_aside.get(&refused.dag_id).map(String::as_str) != Some(cause) {
-                tracing::warn!(dag_id = refused.dag_id, reason, "a DAG gets no run until this is mended");
+                tracing::warn!(dag_id = refused.dag_id, reason, "DAG gets no run until this is fixed");
                 self.set_aside.insert(refused.dag_id.clone(), cause.to_owned());
             }
         }
@@ -116,12 +116,12 @@ impl Told {
                 let InstanceKey { dag_id, run_id, task_id, .. } = head;
                 tracing::warn!(
                     %pool, %dag_id, %run_id, %task_id, waiting,
-                    "tasks wait for a pool that does not exist; `ferroflow pools set` makes it"
+                    "tasks wait for a pool that does not exist; create it with `ferroflow pools set`"
                 );
             }
             missing.insert(Arc::clone(pool));
         }
-        // Who was not looked at may still wait.
+        // Tasks that were not looked at may still wait.
         if pass.stopped.is_some() {
             missing.extend(self.missing_pools.drain());
         }

@@ -40,7 +40,7 @@ pub(crate) enum Waiting {
     None,
     /// Of those in which something has happened.
     Of(BTreeSet<String>),
-    /// Of all: nobody knows where something has happened.
+    /// Of all: it is not known where something has happened.
     All,
 }
 
@@ -74,7 +74,7 @@ pub async fn start_runs(cx: &Context, now: Timestamp) -> Result<StartedRuns, Err
 }
 
 /// The same of some DAGs, and only for a while. A batch that the database refuses is started in halves, down to the run that
-/// it does not take; that one is put off. What has started is told whatever follows.
+/// it does not take; that one is retried later. What has started is told whatever follows.
 pub(crate) async fn start_some(
     cx: &Context,
     of: &Waiting,
@@ -286,7 +286,7 @@ impl Queues {
     }
 }
 
-/// The DAGs of which as many runs are running as may, with each of their backfills: whoever waits there need not even be
+/// The DAGs of which as many runs are running as may, with each of their backfills: what waits there need not even be
 /// read. Those in which nothing ever starts are not among them: that is worth a word.
 async fn full_dags(tx: &mut Tx, dags: &[DagRow]) -> Result<BTreeSet<String>, DbError> {
     let ids: Vec<&str> = dags.iter().map(|dag| dag.dag_id.as_str()).collect();

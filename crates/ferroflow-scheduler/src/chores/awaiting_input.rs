@@ -1,7 +1,7 @@
-//! Task instances that wait for a person, and have for too long.
+//! Task instances that wait for a human's answer, and have for too long.
 //!
-//! Locks: their rows in `task_instance`, without waiting for those that somebody else has; then their questions, in the
-//! order of those who answer.
+//! Locks: their rows in `task_instance`, without waiting for those that another transaction has; then their questions, in the
+//! order in which an answer takes them.
 
 use ferroflow_db::hitl_detail::answer::Answer;
 use ferroflow_db::hitl_detail::{self, Question};
@@ -32,15 +32,15 @@ pub(super) fn chore<C: Executors>() -> Chore<C> {
     }
 }
 
-/// How many are dealt with in one transaction: people who answer others must not wait long.
+/// How many are dealt with in one transaction: humans who answer others must not wait long.
 const BATCH: u32 = 100;
 
-/// What became of those that nobody answered in time. All of them are scheduled now.
+/// What became of those that were not answered in time. All of them are scheduled now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AwaitingInput {
     /// Those that go on: with an answer after all, or with their defaults.
     pub answered: Vec<TaskInstanceKey>,
-    /// Those that are told that nobody answered.
+    /// Those that are told that there was no answer.
     pub unanswered: Vec<TaskInstanceKey>,
     /// Those that cannot go on, and why: they fail.
     pub refused: Vec<(TaskInstanceKey, String)>,
@@ -59,7 +59,7 @@ impl Report for AwaitingInput {
     }
 }
 
-/// Lets those go on that waited for a person for too long.
+/// Lets those go on that waited for a human for too long.
 pub async fn awaiting_input(cx: &Context, now: Timestamp) -> Result<AwaitingInput, Error> {
     let mut report = AwaitingInput::default();
     let mut after = Uuid::nil();
@@ -157,7 +157,7 @@ async fn answer_by_default(
         let answer = Answer { responded_at: now, responded_by: Value::Null, chosen_options, params_input };
         return Ok(answer_event(&answer, true));
     }
-    // Somebody was faster.
+    // A human was faster.
     given_answer(tx, one).await
 }
 

@@ -1,6 +1,6 @@
 //! Backfills of which all runs have ended, and those whose makers are gone before they were complete.
 //!
-//! Lock: the row in `backfill`, without waiting for one that somebody else has. Who goes on with a backfill locks more, in
+//! Lock: the row in `backfill`, without waiting for one that another transaction has. Going on with a backfill locks more, in
 //! transactions of its own.
 
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Report for Done<Vec<i64>> {
     }
 }
 
-/// Takes backfills over that nobody makes any more. They are made beside the loop: there may be thousands of runs, and
+/// Takes over backfills whose makers are gone. They are made beside the loop: there may be thousands of runs, and
 /// Python may have a say.
 async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>) -> Result<(), Error> {
     let before = abandoned_before(now);
@@ -95,7 +95,7 @@ async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>
                         dag_id,
                         backfill_id = id,
                         runs = made.made,
-                        "an interrupted backfill is complete"
+                        "interrupted backfill is complete"
                     );
                 }
                 Err(refusal) => {
@@ -104,7 +104,7 @@ async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>
                         dag_id,
                         backfill_id = id,
                         reason,
-                        "an interrupted backfill cannot be completed"
+                        "interrupted backfill cannot be completed"
                     );
                 }
             }

@@ -1,4 +1,4 @@
-//! Connections that somebody wants to be tried.
+//! Connections that a user wants to have tested.
 //!
 //! Locks: the rows in `connection_test_request`, without waiting for those that another scheduler has.
 
@@ -107,7 +107,7 @@ pub async fn connection_tests(
             Err(error) => return so_far(report, error.into()),
         };
         for (id, reason) in &some.refused {
-            tracing::warn!(%id, reason, "a connection is not tried");
+            tracing::warn!(%id, reason, "connection test has failed: no executor can run it");
         }
         report.queued.extend(some.queued);
         report.refused.extend(some.refused);
@@ -189,7 +189,7 @@ pub async fn stale_connection_tests(cx: &Context, now: Timestamp) -> Result<Done
             Err(error) => return so_far(report, error.into()),
         };
         for StaleTest { id, connection_id, state } in &some.done {
-            tracing::warn!(%id, connection = connection_id, state, "a test of a connection is given up");
+            tracing::warn!(%id, connection = connection_id, state, "connection test timed out");
         }
         report.done.extend(some.done);
         report.left.extend(some.left);

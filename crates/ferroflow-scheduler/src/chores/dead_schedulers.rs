@@ -28,12 +28,12 @@ pub(super) fn chore<C: Executors>() -> Chore<C> {
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadSchedulers {
-    /// Those that were not heard of for longer than `[scheduler] scheduler_health_check_threshold`, and have been given
+    /// Those without heartbeat for longer than `[scheduler] scheduler_health_check_threshold`, and have been given
     /// up just now.
     pub given_up: Vec<SilentScheduler>,
     /// The jobs of those that were heard of lately and do not run any more.
     pub ended: Vec<i64>,
-    /// Those that are not given up although they are silent.
+    /// Those that are not given up although they have no heartbeat.
     pub left: Vec<Left>,
 }
 
@@ -70,7 +70,12 @@ pub async fn dead_schedulers(cx: &Context, now: Timestamp) -> Result<DeadSchedul
     let found = found.await?;
     for gone in &found.given_up {
         let (hostname, last) = (gone.hostname.as_deref().unwrap_or("?"), gone.latest_heartbeat);
-        tracing::warn!(job = gone.id, hostname, ?last, "a scheduler is silent and is given up");
+        tracing::warn!(
+            job = gone.id,
+            hostname,
+            ?last,
+            "scheduler without heartbeat; job is marked as failed"
+        );
     }
     Ok(found)
 }
@@ -83,7 +88,7 @@ async fn give_up_silent(
 ) -> Result<DeadSchedulers, ferroflow_db::Error> {
     let (mut given_up, mut left) = (Vec::new(), Vec::new());
     let silent = job::schedulers::silent(tx, before, now).await?;
-    // Whoever can tell lives.
+    // This one lives, since it asks.
     for silent in silent.into_iter().filter(|silent| silent.id != own) {
         tx.begin_part().await?;
         let is_given_up = job::schedulers::give_up(tx, silent.id, before, now).await;

@@ -77,7 +77,7 @@ pub async fn deadlines(cx: &Context, now: Timestamp) -> Result<Deadlines, Error>
             Err(error) => return so_far(report, error.into()),
         };
         for (deadline, reason) in &some.refused {
-            tracing::error!(%deadline, reason, "a missed deadline cannot be told");
+            tracing::error!(%deadline, reason, "callback of a missed deadline has failed");
         }
         report.missed.extend(some.missed);
         report.left.extend(some.left);
@@ -125,8 +125,8 @@ enum Dealt {
     Gone,
 }
 
-/// Tells of one. If the database does not take what is to be told, its callback has failed; nothing is answered if it does
-/// not take that either, or will once somebody has mended rights, the schema, or a row that cannot be read.
+/// Hands over one. If the database refuses that, its callback has failed; nothing is answered if it refuses that, too, or
+/// would not once an operator has mended rights, the schema, or a row that cannot be read.
 async fn tell_or_fail(
     tx: &mut Tx,
     cx: &Context,

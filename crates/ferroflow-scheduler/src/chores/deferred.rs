@@ -1,6 +1,6 @@
 //! Deferred task instances whose trigger has not fired in time.
 //!
-//! Locks: their rows in `task_instance`, without waiting for those that somebody else has.
+//! Locks: their rows in `task_instance`, without waiting for those that another transaction has.
 
 use ferroflow_db::task_instance::execution::Continuation;
 use ferroflow_db::task_instance::{TaskInstanceKey, overdue};

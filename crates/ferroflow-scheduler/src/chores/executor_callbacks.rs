@@ -95,7 +95,7 @@ pub async fn executor_callbacks(
             Err(error) => return so_far(report, error.into()),
         };
         for (id, reason) in &some.refused {
-            tracing::error!(%id, reason, "a callback is not run");
+            tracing::error!(%id, reason, "callback has failed: no executor can run it");
         }
         report.queued.extend(some.queued);
         report.refused.extend(some.refused);
@@ -135,7 +135,7 @@ async fn pick(
     Ok((report, kept_back))
 }
 
-/// Moves one on, if nobody else has: to an executor, or to its end, with the reason.
+/// Moves one on, if no other transaction has: to an executor, or to its end, with the reason.
 async fn pick_one(
     tx: &mut Tx,
     callback: &Callback,

@@ -1,4 +1,4 @@
-//! Task instances that have gone silent.
+//! Task instances without heartbeat.
 //!
 //! Lock: each row in `task_instance`, for the transaction that ends its try. Airflow leaves the row to the event that it
 //! has its executor invent; here the scan itself changes it, once.
@@ -73,7 +73,7 @@ impl Report for Heartbeats {
 /// `[scheduler] task_instance_heartbeat_timeout`.
 ///
 /// One whose executor knows better lives: others have locked its row, or had until now, and it is told of as soon as they let
-/// go of that. `watching_since` is when this scheduler began to look without a gap. For a while after that nobody is taken for
+/// go of that. `watching_since` is when this scheduler began to look without a gap. For a while after that none is taken for
 /// silent: it may have been the database, or this process, that was.
 pub async fn heartbeats(
     cx: &Context,
@@ -125,7 +125,7 @@ async fn end(cx: &Context, now: Timestamp, found: Vec<Silent>, report: &mut Hear
     }
 }
 
-/// Long enough for whoever lives to be heard, several times.
+/// Long enough for a task that lives to send several heartbeats.
 fn grace(timeout: SignedDuration) -> SignedDuration {
     (timeout / 2).min(SignedDuration::from_mins(1))
 }

@@ -3,7 +3,7 @@
 //! One file per chore: what is loaded, one decision of the model, one guarded transaction, and what the loop does with the
 //! [report](Report). A new one is a file and a line of the [list](all). Each file names its locks; any
 //! number of schedulers may do the same chore at once, and each thing is done once. Batches are bounded, and each row of one
-//! is a part of its transaction: a row that the database refuses, or that somebody else has, is left and told of (`left.rs`).
+//! is a part of its transaction: a row that the database refuses, or that another transaction has, is left as it is and logged (`left.rs`).
 //!
 //! `schedule.rs` knows which are due. A chore that fails is told with its reason and tried again; it never ends the
 //! scheduler.

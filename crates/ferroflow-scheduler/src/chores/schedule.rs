@@ -15,7 +15,7 @@ pub(crate) struct Chores {
     /// Since when heartbeats are listened to without a gap.
     watching_since: Timestamp,
     last_watch: Timestamp,
-    /// After so long without a look, it may be that nobody could be heard.
+    /// After so long without a look, it may be that no heartbeat could be stored.
     longest_gap: Duration,
     /// For what each has made others due when it was last done.
     causes: HashMap<&'static str, BTreeSet<i64>>,
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_are_taken_only_for_somebody() {
+    fn metrics_are_taken_only_where_they_are_read() {
         let is_taken =
             |settings: &Settings| Chores::new(settings, START).due(START + 1.hour()).contains(&POOL_SLOTS);
         let mut settings = settings();

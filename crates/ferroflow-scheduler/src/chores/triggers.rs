@@ -1,6 +1,6 @@
-//! Triggers that nothing waits for.
+//! Triggers that nothing refers to.
 //!
-//! Locks: their rows in `trigger`, without waiting for those that somebody else has.
+//! Locks: their rows in `trigger`, without waiting for those that another transaction has.
 
 use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::trigger::unreferenced::sweep;
@@ -23,7 +23,7 @@ pub(super) fn chore<C: Executors>() -> Chore<C> {
 /// How many are looked at in one transaction.
 const BATCH: u32 = 500;
 
-/// Removes triggers that nothing waits for. Returns how many.
+/// Removes triggers that nothing refers to. Returns how many.
 pub async fn triggers(cx: &Context) -> Result<Done<u64>, Error> {
     let (mut report, mut after) = (Done::default(), 0);
     loop {

@@ -14,7 +14,7 @@ use crate::start_runs::StartedRuns;
 pub enum Step {
     /// What executors told meets the rows.
     ExecutorEvents,
-    /// What nobody has told is looked for.
+    /// What no event has told is looked for.
     Rescan,
     /// Runs that are due are made.
     CreateRuns,

@@ -1,14 +1,14 @@
 //! Scheduled task instances become queued, within the slots of pools, the limits of DAGs and tasks, and what executors
 //! take: the scheduler's critical section.
 //!
-//! Who waits is kept in memory ([`Memory`]), so that a pass costs what is at work and what is admitted, however many
-//! wait: nobody is read again because somebody else's slot is not free. What became ready here is [added](TaskQueue::add)
+//! Task instances that wait are kept in memory ([`Memory`]), so that a pass costs what is at work and what is admitted,
+//! however many wait: none is read again because another's slot is not free. What became ready here is [added](TaskQueue::add)
 //! by its id, and read in the next pass; what others made ready is found by [`TaskQueue::sweep`], which compares, run by
 //! run, how many wait with how many are known, and reads only the runs that differ.
 //!
 //! Locks, in the order of Airflow: the advisory lock of PostgreSQL, the rows of all pools, and the rows of those that are
 //! admitted. What is counted is counted under the first two, and of those that are admitted, their rows, runs and DAGs
-//! are looked at once more: memory is never believed about whom it queues. Whoever turns out otherwise is left out, which
+//! are looked at once more: memory is never believed about what it queues. One that turns out otherwise is left out, which
 //! cannot exceed a limit, and the pass is [worth repeating](QueuedTasks::is_worth_repeating).
 
 mod check;
@@ -83,7 +83,7 @@ impl TaskQueue {
         self.locked().waiting.len() + self.new.len()
     }
 
-    /// Whether nobody is known to wait.
+    /// Whether none is known to wait.
     pub fn is_empty(&self) -> bool {
         self.len() == 0 && self.uncertain.is_empty()
     }
@@ -95,7 +95,7 @@ impl TaskQueue {
         decision.explain(&memory.waiting, &memory.limits, in_use, key)
     }
 
-    /// Queues whoever may be: one pass through the critical section.
+    /// Queues those that may be: one pass through the critical section.
     pub async fn queue(
         &mut self,
         cx: &Context,
@@ -191,7 +191,7 @@ impl TaskQueue {
     }
 }
 
-/// Why nobody can be queued: no executor takes any.
+/// Why none can be queued: no executor takes any.
 fn no_free_slot(executors: &[ExecutorSlots]) -> Option<Refusal> {
     let sum = |of: fn(&Executor) -> i64| {
         executors.iter().fold(0_i64, |sum, one| sum.saturating_add(of(&one.executor)))
