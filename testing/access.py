@@ -6,7 +6,8 @@ import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
-from testing.paths import CACHE, CACHE_LOCK, LOGS, ROOT
+from testing import cache
+from testing.paths import CACHE, LOGS, ROOT
 from testing.progress import Failure
 
 
@@ -18,20 +19,21 @@ def ensure() -> None:
 
 
 def failure_of(error: PermissionError) -> Failure | None:
-    """What to tell about an error, if it is about a file of this repository."""
+    """What to tell about an error, if it is about a file of this repository or of the cache."""
     path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
-    return _refusal(path) if path and path.is_relative_to(ROOT) else None
+    return _refusal(path) if path and any(map(path.is_relative_to, (ROOT, cache.where()))) else None
 
 
 def _written() -> Iterator[Path]:
-    yield from (CACHE, CACHE_LOCK, LOGS, *LOGS.glob("*"))
+    yield from (CACHE, *CACHE.glob("*"), *LOGS.glob("*"))
+    yield from (cache.where(), *cache.where().glob("*"))
     yield from (_target(), *_target().glob("*"))
 
 
 def _refusal(path: Path) -> Failure:
     there = next(parent for parent in (path, *path.parents) if os.access(parent, os.F_OK))
     owner, user = _user_name(there.stat().st_uid), _user_name(os.geteuid())
-    whole = next((top for top in (CACHE, _target()) if there.is_relative_to(top)), there)
+    whole = next((top for top in (CACHE, cache.where(), _target()) if there.is_relative_to(top)), there)
     advice = f"chmod -R u+rwX {whole}" if owner == user else f"sudo chown -R {user} {whole}"
     return Failure(f"{user} may not write {path}: {there} belongs to {owner}; run: {advice}", exit_code=2)
 

@@ -13,8 +13,10 @@ RUFF = "{venv}/bin/ruff"
 # The crates are fetched by then: offline, so that a later run works without network.
 PINNED = ("--locked", "--offline")
 
+FORMAT = ("cargo fmt", (("cargo", "fmt", "--all", "--check"),))
+
 COMMANDS = (
-    ("cargo fmt", (("cargo", "fmt", "--all", "--check"),)),
+    FORMAT,
     (
         "cargo clippy",
         (("cargo", "clippy", "--workspace", "--all-targets", *PINNED, "--", "-D", "warnings"),),
@@ -25,12 +27,12 @@ COMMANDS = (
 
 def fetch_crates() -> None:
     # For this machine only: a build fetches no more, so nothing is fetched again after one.
-    fetch = ["cargo", "fetch", "--locked", "--target", _host()]
+    fetch = ["cargo", "fetch", "--locked", "--target", host()]
     if subprocess.run([*fetch, "--offline"], cwd=ROOT, capture_output=True).returncode != 0:
         run_logged("fetching crates", fetch, "cargo-fetch.log")
 
 
-def run(commands: Sequence[Sequence[str]], env: Mapping[str, str], venv_dir: Path) -> None:
+def run(commands: Sequence[Sequence[str]], env: Mapping[str, str], venv_dir: Path | None = None) -> None:
     for command in commands:
         line = [word.format(venv=venv_dir) for word in command]
         code = guard.wait(guard.spawn(line, env=env, cwd=ROOT))
@@ -49,6 +51,6 @@ def run_interactively(command: Sequence[str], env: Mapping[str, str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _host() -> str:
+def host() -> str:
     version = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
     return next(line.split()[1] for line in version.splitlines() if line.startswith("host:"))

@@ -7,7 +7,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from testing import access, cargo_tests, checks, environment, guard, install, lock, record, servers, venv
+from testing import (
+    access,
+    cargo_tests,
+    checks,
+    dependencies,
+    environment,
+    guard,
+    install,
+    lock,
+    nextest,
+    record,
+    servers,
+    venv,
+)
 from testing.progress import Failure, say, step
 
 DESCRIPTION = """\
@@ -16,13 +29,14 @@ database servers, then runs cargo fmt, cargo clippy, ruff and cargo test. It sto
 step that fails.
 
 Missing system packages are installed with apt-get when run as root; otherwise they are listed.
-Rust is never installed, only looked for.
-The official Airflow that the tests compare with goes to a virtualenv under .cache, so that later
-runs need no network.
+Rust is never installed, only looked for. The official Airflow that the tests compare with, and
+cargo-nextest if there is none, go to ~/.cache/ferroflow-test (or below XDG_CACHE_HOME), so that
+later runs, also of other clones, need no network.
 """
 
 EPILOG = """\
 environment of the tests and of COMMAND:
+  FERROFLOW_TEST_FOLDER               a folder of this run for what its tests share
   FERROFLOW_TEST_VENV                 the virtualenv that holds the official Airflow
   FERROFLOW_TEST_POSTGRES             URL of a PostgreSQL superuser, in the database "postgres"
   FERROFLOW_TEST_POSTGRES_SOCKET_DIR  directory of that server's unix socket
@@ -32,12 +46,14 @@ environment of the tests and of COMMAND:
                                       other-ca.pem, which does not
   FERROFLOW_TEST_PGBOUNCER            URL of a PgBouncer (transaction pooling) in front of that
                                       PostgreSQL, for a database name to be appended
+  TMPDIR                              a folder of this run, in memory where there is enough
   PROPTEST_RNG_SEED                   seed of property tests: 1, unless it is set already
   Variables that would change what Airflow, Python or a database client does (AIRFLOW*, PYTHON*,
   PG*, MYSQL_*, MARIADB_* and their like) are removed.
 
 examples:
   ./test
+  ./test --fast
   ./test --times 5 --busy
   ./test --times 5 --at-a-time 6
   ./test -- cargo test -p ferroflow-db conformance
@@ -80,13 +96,19 @@ def _parse(arguments: list[str]) -> Callable[[Path], int]:
 
     parser = argparse.ArgumentParser(
         prog="./test",
-        usage="./test [--times N] [--busy] [--at-a-time N] | [--record | --shell | --lock | -- COMMAND...]",
+        usage="./test [--times N] [--busy] [--at-a-time N] | "
+        "[--fast | --record | --shell | --lock | -- COMMAND...]",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     mode = parser.add_mutually_exclusive_group()
+    mode.add_argument(
+        "--fast",
+        action="store_true",
+        help="check the format and run the tests that need no server and no Airflow",
+    )
     mode.add_argument(
         "--record",
         action="store_true",
@@ -117,21 +139,24 @@ def _parse(arguments: list[str]) -> Callable[[Path], int]:
         "--at-a-time",
         type=_positive,
         metavar="N",
-        help="run so many programs of tests at a time, instead of as many as there are cores (2 to 4): "
-        "with more, the others are what keeps every core at work",
+        help="run so many tests at a time, instead of as many as .config/nextest.toml says: with more, "
+        "the others are what keeps every core at work",
     )
     parser.add_argument_group(
         "COMMAND", "after --, a command to run with the servers up and their environment set"
     )
     options = parser.parse_args(own)
-    has_mode = command is not None or options.record or options.shell or options.lock
+    has_flag = options.fast or options.record or options.shell or options.lock
+    has_mode = command is not None or has_flag
     if has_mode and (options.times or options.busy or options.at_a_time):
         parser.error("--times, --busy and --at-a-time are for running all tests")
 
     if command is not None:
-        if not command or options.record or options.shell or options.lock:
+        if not command or has_flag:
             parser.error("-- takes a command and goes with no other flag")
         return lambda run_dir: _run_command(run_dir, command)
+    if options.fast:
+        return _fast
     if options.record:
         return _record
     if options.shell:
@@ -150,17 +175,39 @@ def _positive(text: str) -> int:
 
 def _test(run_dir: Path, options: argparse.Namespace) -> int:
     started = time.monotonic()
+    how = cargo_tests.How(options.times or 1, options.busy, options.at_a_time)
     with step("install"):
         install.rust()
         venv_dir = _install()
+        nextest.ensure()
         checks.fetch_crates()
+    with step("dependencies"):
+        dependencies.check(checks.PINNED, checks.host())
     with _servers(run_dir, venv_dir) as env:
         for name, command in checks.COMMANDS:
             with step(name):
                 checks.run(command, env, venv_dir)
-        with step("cargo test"):
-            cargo_tests.run(checks.PINNED, env, options.times or 1, options.busy, options.at_a_time)
+        with step("build of tests"):
+            cargo_tests.build(checks.PINNED, env)
+        with step("tests"):
+            cargo_tests.run(checks.PINNED, env, how)
     say(f"./test: all passed in {time.monotonic() - started:.0f} s")
+    return 0
+
+
+def _fast(run_dir: Path) -> int:
+    started = time.monotonic()
+    with step("install"):
+        access.ensure()
+        install.rust()
+        nextest.ensure()
+        checks.fetch_crates()
+    env = environment.without_servers(run_dir)
+    with step(checks.FORMAT[0]):
+        checks.run(checks.FORMAT[1], env)
+    with step("tests"):
+        cargo_tests.run_some(checks.PINNED, env, *nextest.FAST)
+    say(f"./test: all that is fast passed in {time.monotonic() - started:.0f} s")
     return 0
 
 
@@ -201,7 +248,7 @@ def _servers(run_dir: Path, venv_dir: Path) -> Iterator[dict[str, str]]:
     with step("servers"):
         running = servers.start(run_dir, venv_dir)
     try:
-        yield environment.for_tests(running, venv_dir)
+        yield environment.for_tests(running, venv_dir, run_dir)
     except Failure:
         servers.ensure_alive(running)
         raise

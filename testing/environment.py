@@ -22,9 +22,8 @@ KEYRING = "PYTHON_KEYRING_BACKEND"
 CHANCE = "PROPTEST_RNG_SEED"
 
 
-def for_tests(servers: Servers, venv_dir: Path) -> dict[str, str]:
-    return for_clients() | {
-        CHANCE: os.environ.get(CHANCE, "1"),
+def for_tests(servers: Servers, venv_dir: Path, run_dir: Path) -> dict[str, str]:
+    return without_servers(run_dir) | {
         "FERROFLOW_TEST_VENV": str(venv_dir),
         "FERROFLOW_TEST_POSTGRES": servers.postgres.url,
         "FERROFLOW_TEST_POSTGRES_SOCKET_DIR": str(servers.postgres.directory),
@@ -33,6 +32,23 @@ def for_tests(servers: Servers, venv_dir: Path) -> dict[str, str]:
         "FERROFLOW_TEST_PGBOUNCER": servers.pgbouncer.url,
         "FERROFLOW_TEST_CERTIFICATES": str(servers.certificates),
     }
+
+
+def without_servers(run_dir: Path) -> dict[str, str]:
+    """For tests that need no server and no Airflow."""
+    folder = run_dir / "shared"
+    folder.mkdir(exist_ok=True)
+    chance = {CHANCE: os.environ.get(CHANCE, "1")}
+    return for_clients() | chance | _temporary(run_dir) | {"FERROFLOW_TEST_FOLDER": str(folder)}
+
+
+def _temporary(run_dir: Path) -> dict[str, str]:
+    """Temporary files go where the servers' data is, mostly in memory, if programs may be started there."""
+    if os.statvfs(run_dir).f_flag & os.ST_NOEXEC:
+        return {}
+    folder = run_dir / "tmp"
+    folder.mkdir(exist_ok=True)
+    return {"TMPDIR": str(folder)}
 
 
 def for_clients() -> dict[str, str]:

@@ -5,7 +5,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 CACHE = ROOT / ".cache"
-CACHE_LOCK = CACHE / "lock"
 LOGS = CACHE / "logs"
 
 # Each is compiled to the .lock beside it.

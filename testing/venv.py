@@ -1,22 +1,19 @@
-"""The virtualenv of the official Airflow, kept between runs.
+"""The virtualenv of the official Airflow, kept between runs and shared by clones.
 
 It is installed by plain pip because that obeys whatever pip is told on this machine: its
 configuration files, its PIP_ variables, its certificates.
 """
 
-import fcntl
 import hashlib
 import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from testing import environment
-from testing.paths import BUILD_LOCK, CACHE, CACHE_LOCK, LOCK
-from testing.progress import run_logged, say
+from testing import cache, environment
+from testing.paths import BUILD_LOCK, LOCK
+from testing.progress import run_logged
 
 PREFIX = "venv-"
 COMPLETE = ".complete"
@@ -24,21 +21,21 @@ COMPLETE = ".complete"
 
 def ensure() -> Path:
     key = _key()
-    path = CACHE / f"{PREFIX}{key[:16]}"
-    with _cache_locked():
+    path = cache.folder() / f"{PREFIX}{key[:16]}"
+    with cache.locked("venv"):
         if not _is_complete(path, key):
             _build(path)
             # Written last, and at once: an interrupted installation never has it.
             _write_atomically(path / COMPLETE, key)
-        _use(path)
-        _remove_unused(path)
+        cache.use(path)
+        cache.remove_unused(f"{PREFIX}*")
     return path
 
 
 def _key() -> str:
     # A virtualenv cannot be moved: its scripts name its path.
     identity = (platform.python_implementation(), platform.python_version(), platform.machine())
-    text = "\n".join((*identity, sys.base_prefix, str(CACHE)))
+    text = "\n".join((*identity, sys.base_prefix, str(cache.where())))
     return hashlib.sha256(text.encode() + BUILD_LOCK.read_bytes() + LOCK.read_bytes()).hexdigest()
 
 
@@ -74,46 +71,3 @@ def _write_atomically(path: Path, text: str) -> None:
     new = path.with_name(path.name + ".new")
     new.write_text(text)
     new.replace(path)
-
-
-def _use(path: Path) -> None:
-    """Tells other runs, until this process ends, not to remove it."""
-    fcntl.flock(os.open(path, os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_SH)
-
-
-def _remove_unused(path: Path) -> None:
-    for other in CACHE.glob(PREFIX + "*"):
-        if other != path:
-            with suppress(BlockingIOError), _opened(other) as directory:
-                fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(other, ignore_errors=True)
-
-
-@contextmanager
-def _opened(directory: Path) -> Iterator[int]:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _cache_locked() -> Iterator[None]:
-    """Two runs at once must not both install."""
-    CACHE.mkdir(exist_ok=True)
-    # Not truncated before it is locked: it names the one who holds it.
-    with CACHE_LOCK.open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"    waiting for another ./test to prepare .cache: {_holder()}")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        file.truncate(0)
-        file.write(f"process {os.getpid()}")
-        file.flush()
-        yield
-
-
-def _holder() -> str:
-    return CACHE_LOCK.read_text(errors="replace") or "process unknown"

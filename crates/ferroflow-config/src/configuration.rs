@@ -75,7 +75,7 @@ impl Configuration {
         Ok(Some(Value { text, replaced, source: found.source, sensitive }))
     }
 
-    /// What an option is if nobody sets it.
+    /// What an option is unless it is set.
     pub fn default_value(&self, section: &str, key: &str) -> Option<String> {
         self.default_text(&FACTS.names(section, key).today)
     }

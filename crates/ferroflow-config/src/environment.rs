@@ -165,7 +165,7 @@ impl fmt::Debug for Environment {
 /// The users of a file like `/etc/passwd` and their home directories.
 ///
 /// Python asks the C library, and that perhaps LDAP and the like. Calling it takes unsafe code, so other sources
-/// than the file are not asked: whoever is not in it is unknown, and `~user` stays as it is.
+/// than the file are not asked: a user who is not in it is unknown, and `~user` stays as it is.
 fn user_homes(passwd: &[u8]) -> BTreeMap<String, String> {
     let mut homes = BTreeMap::new();
     for line in passwd.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok()) {

@@ -75,7 +75,7 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn value(&mut self, depth: usize) -> Option<Value> {
-        // Nobody nests a configuration this deep; a hostile one must not exhaust the stack.
+        // No configuration is nested this deep; a hostile one must not exhaust the stack.
         const DEEPEST: usize = 128;
         const WORDS: [&str; 6] = ["null", "true", "false", "NaN", "Infinity", "-Infinity"];
         if depth > DEEPEST {

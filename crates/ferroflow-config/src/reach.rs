@@ -6,7 +6,7 @@ use crate::configuration::Configuration;
 use crate::facts::{FACTS, Name};
 use crate::suggest::nearest;
 
-/// An option that somebody configured and ferroflow does not obey.
+/// An option that is configured and that ferroflow does not obey.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unheeded {
     /// Where it is configured.
@@ -298,7 +298,7 @@ mod tests {
 
     use super::*;
 
-    /// Whoever teaches ferroflow to obey an option takes it out of the tables.
+    /// A change that teaches ferroflow to obey an option takes it out of the tables.
     #[test]
     fn what_is_said_to_have_no_effect_is_not_read_by_other_crates() {
         /// Read, to be warned of.

@@ -38,7 +38,7 @@ pub enum Source {
     File(Place),
     /// The output of the command in the option `…_cmd` of the configuration file.
     FileCommand(Place),
-    /// Nobody set it.
+    /// It is not set.
     Default {
         /// Section of the option.
         section: String,

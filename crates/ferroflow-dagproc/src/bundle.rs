@@ -44,7 +44,7 @@ pub(crate) enum Occasion {
     Routine,
     /// Its files have changed under our eyes: it is listed, and not refreshed.
     FilesChanged,
-    /// Somebody asked for one of its files.
+    /// A user asked for one of its files.
     Requested,
 }
 

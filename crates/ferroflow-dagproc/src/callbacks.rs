@@ -103,13 +103,13 @@ pub async fn run_callbacks_of_run(
     Ok(number)
 }
 
-/// Nobody else would run it later.
+/// No other processor would run it later.
 async fn run_or_drop(cx: &Context, callback: &Callback, sink: &Arc<dyn Sink>) -> Result<(), Error> {
     let reason = match folder(cx, callback).await {
         Ok(Some(folder)) => {
             let run = run_with(cx, callback, folder, sink).await;
             match &run {
-                // As long as the row is there, somebody will run it again.
+                // As long as the row is there, a processor will run it again.
                 Ok(()) => _ = tokio::time::timeout(REMOVAL, remove(cx, &callback.held)).await,
                 Err(_) => drop(give_back(cx, std::slice::from_ref(&callback.held)).await?),
             }

@@ -28,7 +28,7 @@ impl Manager {
             if self.has_a_child_for_a_file() && self.start_file(now) {
                 continue;
             }
-            // The only child is for whoever there is.
+            // The only child takes what there is.
             let is_alone = self.slots() == 1 && !may_be_a_callback;
             if !(is_alone && self.start_callback(now)) {
                 break;

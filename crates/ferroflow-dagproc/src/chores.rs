@@ -150,7 +150,7 @@ pub(crate) fn begin(manager: &mut Manager, chore: Chore, now: Timestamp) -> Opti
             let bundles = bundles();
             Some(Box::pin(async move { take_requests(&cx, &bundles).await }))
         }
-        // Not while it is looked which are nobody's.
+        // Not while it is looked which belong to no processor.
         Chore::TakeCallbacks if manager.is_at(Chore::RescueCallbacks) => None,
         Chore::TakeCallbacks => {
             let mut bundles = bundles();

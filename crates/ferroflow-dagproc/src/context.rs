@@ -28,7 +28,7 @@ use crate::files::{Candidate, IgnoreSyntax, ListingRules, SafeMode};
 use crate::store::StoreSettings;
 use crate::{Error, Host};
 
-/// How long a processor waits for a row that somebody else has locked before it does something else.
+/// How long a processor waits for a row that another transaction has locked before it does something else.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a processor is made from.
@@ -111,7 +111,7 @@ impl Context {
         Ok(cx)
     }
 
-    /// The same, but Python is started when it is first needed, and whoever needs it waits.
+    /// The same, but Python is started when it is first needed, and what needs it waits.
     pub fn at_first_use(parts: Parts, variables: Vec<(OsString, OsString)>) -> Self {
         let Parts { db, settings, environment, fernet, python, host } = parts;
         let options = ForkServerOptions { environment: variables, ..ForkServerOptions::new(python) };
@@ -157,7 +157,7 @@ impl Context {
     }
 
     /// The same for a processor that stays, and has other things to do than to wait for a locked row: it comes back to
-    /// it. So does what answers user code, which waits as long as it takes all the same: nobody waits in the database, or
+    /// it. So does what answers user code, which waits as long as it takes all the same: no transaction waits, or
     /// locked rows would use up the connections.
     #[must_use]
     pub fn of_a_processor(self) -> Self {
@@ -197,7 +197,7 @@ impl Context {
         &self.host
     }
 
-    /// Who evaluates timetables that somebody wrote in Python.
+    /// Who evaluates custom timetables.
     pub fn timetables(&self) -> &Timetables {
         &self.timetables
     }

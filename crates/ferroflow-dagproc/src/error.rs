@@ -68,7 +68,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether somebody else holds a row that was needed.
+    /// Whether another transaction holds a row that was needed.
     pub(crate) fn is_busy(&self) -> bool {
         match self {
             Self::Database(error) | Self::Store(StoreError::Database(error)) => error.is_busy(),

@@ -18,7 +18,7 @@ use crate::parse_file::Done;
 /// failed, since until then its DAG gets no run, or if nothing is in the database of what came of it.
 pub(crate) const MAX_REST_OF_UNFINISHED: SignedDuration = SignedDuration::from_secs(15);
 
-/// How soon a file comes again if somebody has locked a row of it.
+/// How soon a file comes again if a row of it is locked.
 const REST_OF_LOCKED: SignedDuration = SignedDuration::from_secs(5);
 
 impl Manager {
@@ -36,10 +36,10 @@ impl Manager {
         self.finish(file, duration, longest_rest, now);
     }
 
-    /// Somebody has locked a DAG of the file. It comes again soon, and takes nobody's place until then.
+    /// A DAG of the file is locked by another transaction. It comes again soon, and takes no slot until then.
     pub(crate) fn put_off(&mut self, file: &DagFile, error: &Error, now: Timestamp) {
         let reason = ferroflow_telemetry::chain(error);
-        tracing::warn!(%file, "somebody has locked a row of a file; it is parsed again soon: {reason}");
+        tracing::warn!(%file, "a row of a file is locked; parsing it again soon: {reason}");
         self.queue.put_off(file, now, REST_OF_LOCKED);
     }
 
@@ -134,7 +134,7 @@ impl Manager {
                     let Some(tracked) = self.bundles.get_mut(request.bundle_name.as_str()) else { continue };
                     tracked.want(Occasion::Requested);
                     let file = DagFile::new(&tracked.bundle.name, &request.relative_fileloc);
-                    tracing::info!(%file, "somebody asks for a file to be parsed");
+                    tracing::info!(%file, "a user asks for a file to be parsed");
                     self.queue.request(&file);
                 }
             }

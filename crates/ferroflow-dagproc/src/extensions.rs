@@ -39,7 +39,7 @@ impl store::Timetables for Timetables {
     }
 }
 
-/// The same while the result of a file is stored: whoever waits for Python keeps the database from nobody.
+/// The same while the result of a file is stored: waiting for Python must not hold up the database.
 pub(crate) struct BetweenTransactions<'a>(pub(crate) &'a Context);
 
 impl store::Timetables for BetweenTransactions<'_> {

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::files::{Listing, Problem};
 use crate::store::sweep::{Swept, forget_dags, forget_stale_dags, unwatch};
 
-/// How many DAGs are marked in one transaction, if nobody else holds a row of one.
+/// How many DAGs are marked in one transaction, if no other transaction holds a row of one.
 const AT_ONCE: usize = 100;
 
 /// A DAG that is gone, and why.
@@ -109,7 +109,7 @@ async fn delete_errors(tx: &mut Tx, errors: &[i64]) -> Result<bool, DbError> {
     Ok(is_all)
 }
 
-/// Marks DAGs stale, with what follows from it. Returns whether all are: one whose row somebody else has locked, or of which
+/// Marks DAGs stale, with what follows from it. Returns whether all are: one whose row another transaction has locked, or of which
 /// the database does not take it, is left, and keeps no other from it.
 pub(crate) async fn mark_stale(cx: &Context, dags: &[GoneDag]) -> Result<bool, Error> {
     let mut is_all = true;
@@ -131,7 +131,7 @@ pub(crate) async fn mark_stale(cx: &Context, dags: &[GoneDag]) -> Result<bool, E
     Ok(is_all)
 }
 
-/// Deletes what nobody needs any longer: whatever stale DAGs have left if another has become stale, as Airflow does, and the
+/// Deletes what is not needed any longer: whatever stale DAGs have left if another has become stale, as Airflow does, and the
 /// watch over assets that no DAG waits for.
 async fn sweep(cx: &Context) -> Result<(), Error> {
     let is_any =
@@ -149,7 +149,7 @@ async fn sweep(cx: &Context) -> Result<(), Error> {
         in_the_way.extend(watchers);
     }
     for error in in_the_way {
-        tracing::warn!("what nobody needs any longer cannot be deleted now: {}", chain(&error));
+        tracing::warn!("leftovers of stale DAGs cannot be deleted now: {}", chain(&error));
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use crate::context::Context;
 pub(crate) struct Held {
     pub(crate) job_id: i64,
     pub(crate) ids: HashSet<Uuid>,
-    /// Whether nothing is being taken: then rows of its job that it does not know are nobody's.
+    /// Whether nothing is being taken: then rows of its job that it does not know belong to no processor.
     pub(crate) is_all: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Held {
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     pub(crate) callbacks: Vec<Callback>,
-    /// Those that nobody could ever run.
+    /// Those that could never be run.
     pub(crate) unreadable: Vec<HeldCallback>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) async fn take(cx: &Context, bundles: &[String], limit: u32, job_id: i
     Ok(taken)
 }
 
-/// Removes a callback that was run, or never will be. However long the database does not let it: nobody else would, as long
+/// Removes a callback that was run, or never will be. However long the database does not let it: no other would, as long
 /// as this process lives.
 pub(crate) async fn remove(cx: &Context, held: &HeldCallback) {
     const MAX_PAUSE: Duration = Duration::from_mins(5);
@@ -99,7 +99,7 @@ pub(crate) async fn rescue(cx: &Context, own: &Held, now: Timestamp) -> Result<u
     }
     let rescued = give_back(cx, &of_the_dead).await?;
     if rescued > 0 {
-        tracing::warn!(callbacks = rescued, "callbacks that nobody was about to run are given back");
+        tracing::warn!(callbacks = rescued, "callbacks that no child runs are given back");
     }
     Ok(rescued)
 }
@@ -135,7 +135,7 @@ async fn release(tx: &mut Tx, all: &[HeldCallback]) -> Result<(usize, Vec<(Uuid,
         tx.begin_part().await?;
         let done = match read(&held.data) {
             Ok(request) => callback::release(tx, held, &request.bundle_name).await,
-            // Nobody could ever run it.
+            // It could never be run.
             Err(_) => callback::delete_held(tx, held).await.map(|_| false),
         };
         match tx.end_part(done).await? {

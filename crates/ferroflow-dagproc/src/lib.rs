@@ -61,14 +61,14 @@ pub async fn run(cx: Arc<Context>, options: &Options, stop: &CancellationToken) 
     let state = if outcome.is_ok() { JobState::Success } else { JobState::Failed };
     let now = clock::now();
     let finish = cx.db.transact(|tx| async move { job::finish(tx, job_id, state, now).await }.scope_boxed());
-    // Whoever stops us does not wait for a database that is gone: without a heartbeat, the row tells the same.
+    // A service manager does not wait for a database that is gone: without a heartbeat, the row tells the same.
     match tokio::time::timeout(LAST_WORDS, finish).await {
         Ok(finished) => outcome.and(finished.map(drop).map_err(Error::from)),
         Err(_) => outcome,
     }
 }
 
-/// `job_id` may become another, if somebody removes the row.
+/// `job_id` may become another, if the row is removed.
 async fn serve(
     cx: &Arc<Context>,
     options: &Options,

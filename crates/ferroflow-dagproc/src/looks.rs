@@ -14,7 +14,7 @@ use crate::files::Listing;
 use crate::gone::{self, Left, Listed};
 use crate::manager::{Event, Label, Manager};
 
-/// How soon that is tried again which somebody has locked, or which has failed.
+/// How soon that is tried again whose rows were locked, or which has failed.
 const PAUSE: SignedDuration = SignedDuration::from_secs(5);
 
 /// A bundle and where it stands.
@@ -121,7 +121,7 @@ impl Forgetting {
 
 impl Looks {
     /// A routine look may find that nothing is due, and lists nothing then: it comes again, and must not take the place of a
-    /// look that somebody waits for.
+    /// look that a caller waits for.
     fn want(&mut self, occasion: Occasion) {
         self.wanted = self.wanted.max(Some(occasion));
     }

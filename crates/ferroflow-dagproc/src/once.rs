@@ -21,7 +21,7 @@ use crate::{Context, Error};
 
 /// The files of some bundles, before they are parsed.
 ///
-/// Whoever drops the future that goes through them kills the children that are at work.
+/// Dropping the future that goes through them kills the children that are at work.
 pub struct Pass {
     cx: Arc<Context>,
     files: Vec<FileToParse>,
@@ -160,7 +160,7 @@ impl Pass {
 }
 
 impl Context {
-    /// What Python says about a timetable of somebody's own, or what went wrong.
+    /// What Python says about a custom timetable, or what went wrong.
     pub async fn describe_timetable(&self, timetable: &Json) -> Result<Description, String> {
         Timetables::describe(&self.timetables, timetable).await
     }
@@ -208,7 +208,7 @@ async fn list(cx: &Context, bundle: &ConfiguredBundle) -> Result<Vec<FileToParse
     Ok(listing.files.iter().map(|listed| file(&listed.relative)).collect())
 }
 
-/// Parses a file for somebody who wants to see what is in it: what it prints is in nobody's log.
+/// Parses a file for a command that shows what is in it: what it prints is in no log.
 async fn parse_quietly(cx: &Context, work: FileToParse) -> Result<FileParsed, Error> {
     let request = ParseRequest {
         file: work.bundle_path.join(&*work.file.relative),

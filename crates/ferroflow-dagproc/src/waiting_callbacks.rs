@@ -17,7 +17,7 @@ use crate::rest::Rest;
 
 /// After so many failures in a row a version is given up, if its bundle could be used before and after each of them.
 const MAX_FAILURES: u32 = 5;
-/// Whoever waits for so long for a folder is held up.
+/// A callback that waits so long for a folder is held up.
 const SOON: SignedDuration = SignedDuration::from_secs(5);
 /// How many callbacks of a bundle may be held up before no more of it are taken.
 const MAX_HELD_UP: usize = 200;

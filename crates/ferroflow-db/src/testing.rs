@@ -131,6 +131,20 @@ pub fn ddl_as_json(dialect: Dialect) -> String {
     serde_json::Value::from(ddl_statements(dialect)).to_string()
 }
 
+/// The tables of a database of MariaDB, by their names, and the statement that makes each as it is.
+pub async fn mariadb_tables(url: &str) -> Result<Vec<(String, String)>, sqlx::Error> {
+    let mut connection = MySqlConnection::connect(url).await?;
+    let names = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name";
+    let names: Vec<String> = sqlx::query_scalar(names).fetch_all(&mut connection).await?;
+    let mut tables = Vec::new();
+    for name in names {
+        let question = sqlx::AssertSqlSafe(format!("SHOW CREATE TABLE `{name}`"));
+        tables.push(sqlx::query_as(question).fetch_one(&mut connection).await?);
+    }
+    connection.close().await?;
+    Ok(tables)
+}
+
 /// Makes the template database `name` by `make`, which is given a name to make it under, unless it is there.
 /// Any number of processes may ask at once: one makes it, the others wait.
 pub async fn ensure_postgres_template<E: From<sqlx::Error>>(

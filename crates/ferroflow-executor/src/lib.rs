@@ -1,25 +1,18 @@
 //! Executors: queued task instances become processes, and their ends become events.
 //!
-//! [`LocalExecutor`] runs them on this host: each has a supervisor (`supervise/`), which is a task of this process, and
-//! a child of Python's fork server, in which the task runs. `heartbeats.rs` tells the database of all of them together
-//! that they live, and hears from it which are not wanted any more.
+//! [`LocalExecutor`] runs them on this host: each has a supervisor (`ferroflow-supervisor`), which is a task of this
+//! process, and a child of Python's fork server, in which the task runs.
 
 mod errands;
 mod executor;
-mod heartbeats;
 mod local;
 mod orphans;
-mod prewarmed;
-mod room;
-mod supervise;
-mod task_log;
-mod workload;
-mod zygotes;
 
-pub use errands::{CallbackWorkload, ConnectionTestWorkload, Errand, Errands};
+pub use errands::{Errand, Errands};
 pub use executor::{Event, EventKind, Executor};
+pub use ferroflow_supervisor::{
+    Bundle, CallbackWorkload, CannotSupervise, ConnectionTestWorkload, Echo, Supervision, TaskLogs, Workload,
+    WorkloadInstance,
+};
 pub use local::LocalExecutor;
-pub use orphans::{Adopted, Orphan};
-pub use supervise::{CannotSupervise, Supervision};
-pub use task_log::{Echo, TaskLogs};
-pub use workload::{Bundle, Workload, WorkloadInstance};
+pub use orphans::{Adopted, Orphan, adopt, end_callbacks, end_tasks};

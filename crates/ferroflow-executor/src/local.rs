@@ -5,13 +5,12 @@ use std::sync::Arc;
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::EndOrder;
 use ferroflow_python::Remains;
+use ferroflow_supervisor::{Running, Supervised, Supervision, Ticket, Watcher, look_after};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, JoinSet};
 use uuid::Uuid;
 
 use crate::errands::Errands;
-use crate::heartbeats::{Running, Ticket, look_after};
-use crate::supervise::{Supervised, Supervision, Watcher};
 use crate::{Event, EventKind, Executor, Workload, WorkloadInstance};
 
 /// Runs each task instance in a process of its own, as many at a time as it has slots. While nothing runs, there is

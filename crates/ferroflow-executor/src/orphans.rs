@@ -11,12 +11,11 @@ use ferroflow_db::callback::due::HolderProcess;
 use ferroflow_execution::Refusal;
 use ferroflow_model::state::TaskState;
 use ferroflow_python::{Entry, processes};
+use ferroflow_supervisor::Supervision;
 use jiff::{SignedDuration, Timestamp};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use uuid::Uuid;
-
-use crate::supervise::Supervision;
 
 /// What a task is told that lost its supervisor.
 const REASON: &str = "The process that supervised the task has ended, and the task with it.";
@@ -56,42 +55,43 @@ pub enum Adopted {
     Elsewhere,
 }
 
-impl Supervision {
-    /// Ends what runs task instances whose executor is gone, should it still run on this host. Afterwards none of them does
-    /// anything any more.
-    pub async fn end_tasks(&self, orphans: &[Orphan]) {
-        let of_orphan = |orphan: &Orphan| {
-            let is_here = orphan.has_begun() && orphan.hostname.as_deref() == Some(&self.host.name);
-            let last_seen = orphan.last_seen.unwrap_or(Timestamp::MIN);
-            let pid = orphan.pid.filter(|_| is_here)?;
-            Some(Sought { pid, id: orphan.id, entry: Entry::Task, last_seen })
-        };
-        end_all(orphans.iter().filter_map(of_orphan), PATIENCE).await;
-    }
+/// Ends what runs task instances whose executor is gone, should it still run on this host. Afterwards none of them does
+/// anything any more.
+pub async fn end_tasks(supervision: &Supervision, orphans: &[Orphan]) {
+    let of_orphan = |orphan: &Orphan| {
+        let is_here = orphan.has_begun() && orphan.hostname.as_deref() == Some(&supervision.host.name);
+        let last_seen = orphan.last_seen.unwrap_or(Timestamp::MIN);
+        let pid = orphan.pid.filter(|_| is_here)?;
+        Some(Sought { pid, id: orphan.id, entry: Entry::Task, last_seen })
+    };
+    end_all(orphans.iter().filter_map(of_orphan), PATIENCE).await;
+}
 
-    /// The same for callbacks, each with its process and the host of that.
-    pub async fn end_callbacks(&self, callbacks: impl Iterator<Item = (Uuid, &HolderProcess)>) {
-        let here = callbacks.filter(|(_, process)| process.hostname == self.host.name);
-        let of_callback = |(id, process): (Uuid, &HolderProcess)| Sought {
-            pid: process.pid,
-            id,
-            entry: Entry::Callback,
-            last_seen: process.seen.unwrap_or(Timestamp::MIN),
-        };
-        end_all(here.map(of_callback), PATIENCE).await;
-    }
+/// The same for callbacks, each with its process and the host of that.
+pub async fn end_callbacks(
+    supervision: &Supervision,
+    callbacks: impl Iterator<Item = (Uuid, &HolderProcess)>,
+) {
+    let here = callbacks.filter(|(_, process)| process.hostname == supervision.host.name);
+    let of_callback = |(id, process): (Uuid, &HolderProcess)| Sought {
+        pid: process.pid,
+        id,
+        entry: Entry::Callback,
+        last_seen: process.seen.unwrap_or(Timestamp::MIN),
+    };
+    end_all(here.map(of_callback), PATIENCE).await;
+}
 
-    /// Accounts for a task instance whose executor is gone, and whose process was [ended](Self::end_tasks).
-    pub async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
-        if !orphan.has_begun() {
-            return Ok(Adopted::NotBegun);
-        }
-        if orphan.hostname.as_deref() != Some(&self.host.name) {
-            return Ok(Adopted::Elsewhere);
-        }
-        self.service.fail_unreported(orphan.id, orphan.try_number, REASON).await?;
-        Ok(Adopted::Settled)
+/// Accounts for a task instance whose executor is gone, and whose process was [ended](end_tasks).
+pub async fn adopt(supervision: &Supervision, orphan: &Orphan) -> Result<Adopted, Refusal> {
+    if !orphan.has_begun() {
+        return Ok(Adopted::NotBegun);
     }
+    if orphan.hostname.as_deref() != Some(&supervision.host.name) {
+        return Ok(Adopted::Elsewhere);
+    }
+    supervision.service.fail_unreported(orphan.id, orphan.try_number, REASON).await?;
+    Ok(Adopted::Settled)
 }
 
 impl Orphan {

@@ -24,7 +24,7 @@ pub fn encode(value: &Value) -> Value {
 }
 
 /// Unwraps dicts, lists and primitives. An envelope of any other type stays as it is, so that nothing is
-/// lost: whoever knows the type decodes it.
+/// lost: code that knows the type decodes it.
 pub fn decode(value: &Value) -> Value {
     match value {
         Value::Object(entries) => match (entries.get(TYPE).and_then(Value::as_str), entries.get(VAR)) {

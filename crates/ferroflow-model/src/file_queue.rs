@@ -1,7 +1,7 @@
 //! Which DAG file is parsed next.
 //!
 //! Every known file is in one of four places: ready, asleep until it is due again, busy (being parsed), or done
-//! (parsed as often as asked). Ready files are ordered by urgency: what somebody asked for, then what is new or
+//! (parsed as often as asked). Ready files are ordered by urgency: what users asked for, then what is new or
 //! has changed, then what is merely due, the longest waiting first. A file that changes again and again has no more than
 //! every other turn while others wait. Each operation costs the logarithm of the number of files; files that sleep cost
 //! nothing.
@@ -26,7 +26,7 @@ pub enum SortMode {
 /// How the files are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueRules {
-    /// How long a file rests that nobody touches: `min_file_process_interval`.
+    /// How long an unchanged file rests: `min_file_process_interval`.
     pub interval: SignedDuration,
     /// The order among equals.
     pub sort_mode: SortMode,
@@ -37,7 +37,7 @@ pub struct QueueRules {
 /// Why a file is parsed. The lesser one comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Urgency {
-    /// Somebody asked for it.
+    /// A user asked for it.
     Requested,
     /// It is new, or was modified.
     Changed,
@@ -122,7 +122,7 @@ impl<F: Clone + Ord + Hash> FileQueue<F> {
         self.make_ready(file, Urgency::Changed);
     }
 
-    /// Somebody asks for the file. A file that is not known is ignored.
+    /// A user asks for the file. A file that is not known is ignored.
     pub fn request(&mut self, file: &F) {
         self.make_ready(file, Urgency::Requested);
     }
@@ -271,7 +271,7 @@ impl<F: Clone + Ord + Hash> FileQueue<F> {
         }
     }
 
-    /// Whether somebody waits still who did so when the file was taken.
+    /// Whether a user still waits who did when the file was taken.
     fn has_had_its_turn(&self, file: &F) -> bool {
         let longest_waiting = self.waiting.first().map(|(since, _)| *since);
         self.files.get(file).zip(longest_waiting).is_some_and(|(entry, since)| since < entry.taken)

@@ -1,4 +1,4 @@
-//! Identities.
+//! New ids.
 
 use jiff::Timestamp;
 use uuid::{Builder, Uuid};

@@ -11,11 +11,11 @@ use serde_json::value::RawValue;
 
 /// The text of one JSON value.
 ///
-/// It stays text until somebody needs to look inside: most of what ferroflow stores or hands on it never
+/// It stays text until something needs to look inside: most of what ferroflow stores or hands on it never
 /// reads, and text keeps what a parsed number would lose (an integer of 30 digits, `1.0` beside `1`).
 /// SQL NULL is `Option::None`; the JSON value `null` is [`Json::null`], and Airflow tells them apart.
 ///
-/// Python's `json` also writes `NaN`, `Infinity` and `-Infinity`, and reads them. They are kept as text, and whoever
+/// Python's `json` also writes `NaN`, `Infinity` and `-Infinity`, and reads them. They are kept as text, and code
 /// looks inside sees `null`, which is what Airflow's API makes of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Json(String);
@@ -111,7 +111,7 @@ fn string_length(text: &str) -> usize {
 }
 
 /// Writes a value as Python's `json.dumps` does: a space after `,` and `:`, everything beyond ASCII escaped.
-/// Databases that keep JSON as text then hold the same bytes, whoever wrote them.
+/// Databases that keep JSON as text then hold the same bytes, whichever side wrote them.
 impl From<&Value> for Json {
     fn from(value: &Value) -> Self {
         Self::of(value)

@@ -1,7 +1,7 @@
 //! What Airflow's things are, and what happens to them next.
 //!
 //! This crate is pure: no runtime, no database, no clock, no file, no environment. A decision is a function
-//! of a snapshot and `now`; whoever calls it loads the snapshot and applies the answer.
+//! of a snapshot and `now`; the caller loads the snapshot and applies the answer.
 
 pub mod admission;
 pub mod asset;
@@ -12,6 +12,7 @@ pub mod extended_json;
 pub mod file_queue;
 pub mod id;
 mod json;
+pub mod key;
 pub mod outcome;
 pub mod partition_mapper;
 mod python_text;

@@ -44,7 +44,7 @@ pub fn next_try(task: &Task, failed: &FailedTry<'_>, longest_wait: i64, now: Tim
     failed.end_date.unwrap_or(now).checked_add(wait).unwrap_or(last)
 }
 
-/// Whether the wait is over. One that nobody knows the beginning of is: it would never end.
+/// Whether the wait is over. One whose beginning is not known is: it would never end.
 pub fn is_due(task: &Task, failed: &FailedTry<'_>, longest_wait: i64, now: Timestamp) -> bool {
     failed.end_date.is_none() || is_over(next_try(task, failed, longest_wait, now), now)
 }

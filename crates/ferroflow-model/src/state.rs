@@ -51,7 +51,7 @@ macro_rules! words {
 pub(crate) use words;
 
 words! {
-    /// The state of a task instance. One that nobody has looked at yet has none: NULL in the database,
+    /// The state of a task instance. One that no scheduler has looked at yet has none: NULL in the database,
     /// `Option::None` here.
     TaskState, "state of a task instance":
     /// Every dependency is met; it waits for a slot.

@@ -39,7 +39,7 @@ pub enum EndOrder {
     Overtime,
     /// The executor stops.
     Shutdown,
-    /// For too long nobody could be told that it lives; by now it may be taken for dead.
+    /// For too long its heartbeats could not be stored; by now it may be taken for dead.
     HeartbeatsFailed,
 }
 
@@ -48,7 +48,7 @@ pub enum EndOrder {
 pub enum Conclusion {
     /// Its row tells what became of it.
     Told(TaskState),
-    /// Its row is somebody else's by now.
+    /// Its row belongs to another try by now.
     Unwanted,
     /// It ended without a word: it has failed, or is tried again.
     WithoutAWord(EndedHow),

@@ -16,7 +16,7 @@ const BLOCK: usize = u64::BITS as usize;
 pub enum Weight {
     /// The more the sooner.
     Of(i32),
-    /// A class of somebody's own says it, which runs in Python; this is its import path.
+    /// A custom class says it, which runs in Python; this is its import path.
     NeedsPython(Arc<str>),
 }
 

@@ -19,7 +19,7 @@ use crate::quarantine::LeftAlone;
 /// How many questions of one kind are asked at once.
 const PROCESSES: usize = 4;
 
-/// Beyond so many turns, those that nobody takes are forgotten.
+/// Beyond so many turns, those that are not taken are forgotten.
 const MAX_TURNS: usize = 1_000;
 
 /// User code of one kind.
@@ -37,9 +37,9 @@ pub(crate) struct Asking {
 pub(crate) struct Subject<'a> {
     /// What it goes by.
     pub(crate) who: &'a str,
-    /// The classes of somebody's own that have a say: their import paths.
+    /// The custom classes that have a say: their import paths.
     pub(crate) classes: BTreeSet<String>,
-    /// Whether whoever has no answer asks again: others of the class, who may be good, are only late then if one has the
+    /// Whether a caller without an answer asks again: others of the class, who may be good, are only late then if one has the
     /// class left alone.
     pub(crate) is_asked_again: bool,
 }
@@ -68,12 +68,12 @@ impl Asking {
         self
     }
 
-    /// From now on, whoever costs a process has all of its class left alone for a while, where it is asked again.
+    /// From now on, user code that costs a process has all of its class left alone for a while, where it is asked again.
     pub(crate) fn blame_classes(&self) {
         self.blame().blame_classes();
     }
 
-    /// Asks something, unless whoever is asked cost a process a short while ago.
+    /// Asks something, unless the user code that is asked cost a process a short while ago.
     pub(crate) async fn call(
         &self,
         subject: &Subject<'_>,
@@ -94,7 +94,7 @@ impl Asking {
         answer.map_err(NoAnswer::Failed)
     }
 
-    /// The same, of what nobody is to blame for.
+    /// The same, of what no user code is to blame for.
     pub(crate) async fn call_plainly(&self, method: &str, params: Value) -> Result<Value, HelperError> {
         self.helpers.seat().await.call(method, params, self.limit).await
     }
@@ -105,7 +105,7 @@ impl Asking {
         self.blame().forgive_all();
     }
 
-    /// Waits until nobody else asks the same classes. They are in order, and so nobody waits for each other.
+    /// Waits until no other caller asks the same classes. They are in order, so that callers never wait for each other.
     async fn turns(&self, subject: &Subject<'_>) -> Vec<OwnedMutexGuard<()>> {
         let mut turns = Vec::new();
         for turn in self.turns_of(subject) {

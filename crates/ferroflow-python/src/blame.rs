@@ -1,6 +1,6 @@
-//! Who is to blame for a process that was lost, and for how long nobody asks them.
+//! Which user code is to blame for a process that was lost, and for how long it is not asked.
 //!
-//! Whoever was asked is; where it is asked again, so is its class, so that a class that hangs costs one time-out, not one
+//! The user code that was asked is; where it is asked again, so is its class, so that a class that hangs costs one time-out, not one
 //! for each of its DAGs; and where what all have in common may be bad, everybody is.
 
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use crate::asking::Subject;
 use crate::helper::HelperError;
 use crate::quarantine::{Deed, LeftAlone, Quarantine};
 
-/// What tells the whole site in quarantine: nobody has an empty name.
+/// What tells the whole site in quarantine: no class has an empty name.
 const EVERYBODY: &str = "";
 
 /// Who has cost a process.
@@ -92,7 +92,7 @@ impl Blame {
     }
 }
 
-/// What a class goes by: nobody else has a name with a space in front.
+/// What a class goes by: no other has a name with a space in front.
 pub(crate) fn class_name(class: &str) -> String {
     format!(" {class}")
 }

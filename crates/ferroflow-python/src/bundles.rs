@@ -118,7 +118,7 @@ impl Bundles {
         read("(all)", list.map_err(BundleError::Configuration)?)
     }
 
-    /// Removes versions that nobody has used for a while, as `[dag_processor] stale_bundle_cleanup_…` say.
+    /// Removes versions that were not used for a while, as `[dag_processor] stale_bundle_cleanup_…` say.
     pub async fn remove_stale_versions(&self) -> Result<(), BundleError> {
         let done = self.configuration.call("bundles.cleanup_stale_versions", json!({}), self.limit).await;
         done.map(drop).map_err(BundleError::Configuration)

@@ -238,7 +238,7 @@ impl Child {
         self.remains.as_ref()
     }
 
-    /// The same for whoever does without the rest.
+    /// The same for a caller that does without the rest.
     pub fn into_remains(mut self) -> Option<Remains> {
         self.remains.take()
     }
@@ -291,7 +291,7 @@ impl Drop for Child {
     }
 }
 
-/// A child that nobody waits for any more.
+/// A child that is not waited for any more.
 struct Dropped {
     /// It is not for its sake that the fork server stays.
     connection: Weak<Connection>,

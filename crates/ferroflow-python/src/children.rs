@@ -30,7 +30,7 @@ pub(crate) struct Process {
     pub(crate) outlives: bool,
 }
 
-/// Whoever waits to hear of one.
+/// Callers that wait for one.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) forked: Option<oneshot::Sender<Result<Process>>>,
@@ -43,7 +43,7 @@ impl Children {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, waiting);
     }
 
-    /// Nobody was asked for it.
+    /// It was not asked for.
     pub(crate) fn remove(&self, id: u64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
@@ -56,7 +56,7 @@ impl Children {
         Some(answer)
     }
 
-    /// Hands a report on. Answers which child nobody wants, or can have.
+    /// Hands a report on. Answers which child is not wanted, or cannot be had.
     pub(crate) fn apply(&self, report: Report, descriptors: Vec<OwnedFd>) -> Option<u64> {
         let mut children = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match report {
@@ -71,7 +71,7 @@ impl Children {
                     None => Err(Error::Exhausted("no file descriptor is left for its process".to_owned())),
                 };
                 let is_had = process.is_ok();
-                // Whoever asked may have gone; then nobody wants the child.
+                // The caller may have gone; then the child is not wanted.
                 let is_wanted = answer.is_some_and(|answer| answer.send(process).is_ok());
                 return (!is_had || !is_wanted).then_some(forked);
             }
@@ -84,7 +84,7 @@ impl Children {
             Report::GivenUp { given_up } => {
                 let answer = children.get_mut(&given_up).and_then(|child| child.given_up.take());
                 if let Some(answer) = answer {
-                    // Whoever asked may have gone.
+                    // The caller may have gone.
                     let _ = answer.send(());
                 }
             }

@@ -33,7 +33,7 @@ pub(crate) struct Connection {
     losing: watch::Sender<bool>,
     lost: watch::Receiver<bool>,
     pub(crate) given_up: Arc<GivenUp>,
-    /// Whoever waits for the end of a template hears by this that nobody wants it any more.
+    /// What waits for the end of a template learns by this that it is not wanted any more.
     _wanted: Option<oneshot::Sender<()>>,
     /// The process of the fork server, for its end.
     server: OwnedFd,
@@ -177,7 +177,7 @@ impl Connection {
         let (forked, answer) = oneshot::channel();
         let (fate_sender, fate) = watch::channel(Fate::Lives);
         self.children.insert(id, Waiting { forked: Some(forked), given_up: None, fate: fate_sender });
-        // The loss may have come before the entry, and nobody would tell it any more.
+        // The loss may have come before the entry, and it would not be reported any more.
         if self.is_lost() {
             self.children.lose_all();
         }
@@ -207,7 +207,7 @@ impl Connection {
         let Some(answer) = self.children.giving_up(id) else { return true };
         let asked = async {
             self.socket.send(&Order::GiveUp { give_up: id }, &[]).await?;
-            // If nobody is left to answer, the child has ended, or is lost with the fork server.
+            // If the caller is gone, the child has ended, or is lost with the fork server.
             drop(answer.await);
             Result::Ok(())
         };
@@ -228,7 +228,7 @@ impl Connection {
     }
 
     /// Kills a fork server that does not answer, and waits for its end; its children follow. One that cannot be killed
-    /// is taken for lost: whoever waits for one of its children sees to the end of that.
+    /// is taken for lost: what waits for one of its children sees to the end of that.
     pub(crate) async fn give_up(&self) {
         tracing::warn!(is_zygote = self.is_zygote, "Python's fork server does not answer; it is killed");
         let _ = rustix::process::pidfd_send_signal(&self.server, Signal::KILL);

@@ -109,7 +109,7 @@ impl ControlSocket {
         Ok(())
     }
 
-    /// Sends an order if there is room for it at once: for a signal from where nobody can wait.
+    /// Sends an order if there is room for it at once: for a signal handler, which cannot wait.
     pub(crate) fn try_send(&self, order: &Order) -> Result<()> {
         let packet = serde_json::to_vec(order).map_err(std::io::Error::from)?;
         send_now(self.0.as_fd(), &packet, &[])?;

@@ -140,7 +140,7 @@ impl SecretsBackends {
     }
 }
 
-/// Whether a backend says that nobody else is to be asked.
+/// Whether a backend says that no other backend is asked.
 pub fn is_denial(error: &HelperError) -> bool {
     error.exception().is_some_and(|error| error.type_name.ends_with(".AirflowSecretsBackendAccessDenied"))
 }

@@ -1,6 +1,6 @@
 //! Processes that were killed and are there still: they wait in the kernel, for a file system that does not answer, say.
 //!
-//! None of them runs user code any more, so whoever waited for one goes on. What it takes of this host it still has.
+//! None of them runs user code any more, so what waited for one goes on. What it takes of this host it still has.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -50,7 +50,7 @@ impl Remains {
 
     /// Waits until it has ended after all.
     pub async fn gone(&self) {
-        // Nobody may be left to tell.
+        // The receiver may be gone.
         drop(self.gone.clone().wait_for(|gone| *gone).await);
     }
 }
@@ -100,7 +100,7 @@ impl GivenUp {
     }
 }
 
-/// Waits until a process has ended, whoever its parent is.
+/// Waits until a process has ended, whatever its parent is.
 ///
 /// The runtime has no type for processes that are not its children; that for pipes is as good to wait with.
 pub(crate) async fn until_ended(process: &OwnedFd) {

@@ -1,7 +1,7 @@
 //! Helpers: Python processes that stay, and answer questions about extension points.
 //!
 //! A helper is for one purpose: a bundle that hangs must not keep timetables waiting. It answers one question at a
-//! time; whoever takes too long or dies is replaced, and the next question finds a fresh process. Where questions must
+//! time; one that takes too long or dies is replaced, and the next question finds a fresh process. Where questions must
 //! not wait for each other, there are several ([`Helpers`]).
 
 mod error;

@@ -1,4 +1,4 @@
-//! The name of this host, where a function of somebody's own says it.
+//! The name of this host, where a custom function gives it.
 
 use std::path::Path;
 

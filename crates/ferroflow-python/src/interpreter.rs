@@ -96,7 +96,7 @@ enum Problem {
 }
 
 impl Interpreter {
-    /// The first that will do. What a setting names is used or refused: somebody meant it.
+    /// The first that will do. What a setting names is used or refused, never passed over.
     pub fn find(places: Places<'_>) -> Result<Self, NoInterpreter> {
         let mut rejected = Vec::new();
         for (origin, candidate) in candidates(places) {

@@ -1,7 +1,7 @@
 //! The bridge to Python: user code runs in short-lived children of a warm fork server, and nowhere else.
 //!
 //! This crate alone starts Python. What a child is asked and answers are frames on a socket; what it may ask in
-//! turn (a variable, a connection) is answered by whoever started it.
+//! turn (a variable, a connection) is answered by the process that started it.
 
 mod asking;
 mod blame;

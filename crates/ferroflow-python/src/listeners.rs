@@ -1,13 +1,14 @@
 //! Listeners of plugins that hear what a scheduler has done.
 //!
 //! What happens is put into a queue after it is committed, and told from there, one thing after the other, in a process of
-//! its own: a listener that is slow slows nobody but itself. What finds the queue full is counted, and not told.
+//! its own: a slow listener slows only itself. What finds the queue full is counted, and not told.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use ferroflow_model::key::RunKey;
 use ferroflow_telemetry::metrics::user_code::{self, Kind};
 use ferroflow_telemetry::{chain, clock};
 use serde_json::{Value, json};
@@ -30,15 +31,15 @@ pub enum Happened {
     /// It is about to stop.
     Stopping(i64),
     /// A run has started.
-    RunRunning(RunName),
+    RunRunning(RunKey),
     /// A run has ended well.
-    RunSuccess(RunName),
+    RunSuccess(RunKey),
     /// A run has ended badly: how, in Airflow's word.
-    RunFailed(RunName, &'static str),
+    RunFailed(RunKey, &'static str),
     /// A try of a task has failed that could not tell so itself.
     TaskFailed {
         /// The run.
-        run: RunName,
+        run: RunKey,
         /// The task,
         task_id: String,
         /// which of its copies
@@ -46,15 +47,6 @@ pub enum Happened {
         /// and why.
         error: String,
     },
-}
-
-/// Which run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunName {
-    /// The DAG.
-    pub dag_id: String,
-    /// Its name.
-    pub run_id: String,
 }
 
 /// The listeners of an installation, at work.
@@ -76,9 +68,9 @@ impl SchedulerListeners {
         Self { queue, untold: Arc::default(), telling: tokio::spawn(told.tell_all(happened)) }
     }
 
-    /// Has something told, in its turn. Nobody waits for it.
+    /// Queues an event. Nothing waits for its listeners.
     pub fn tell(&self, happened: Happened) {
-        // A queue that is closed belongs to nobody who listens.
+        // A queue that is closed has no listener.
         if let Err(TrySendError::Full(happened)) = self.queue.try_send(happened) {
             user_code::untold(Kind::Listeners, 1);
             let before = self.untold.fetch_add(1, Ordering::Relaxed);
@@ -131,7 +123,7 @@ impl Telling {
         }
     }
 
-    /// The hooks that somebody listens to; `None` if they could not be asked for.
+    /// The hooks that a listener implements; `None` if they could not be asked for.
     async fn hooks(&self) -> Option<HashSet<String>> {
         let answer = self.helper.call("scheduler_listener.hears", json!({}), self.limit).await;
         let hooks = answer.and_then(|answer| {
@@ -177,7 +169,7 @@ impl Happened {
     }
 
     fn params(&self) -> Value {
-        let run = |run: &RunName, msg: &str| json!({"dag_id": run.dag_id, "run_id": run.run_id, "msg": msg});
+        let run = |run: &RunKey, msg: &str| json!({"dag_id": run.dag_id, "run_id": run.run_id, "msg": msg});
         match self {
             Self::Starting(job_id) | Self::Stopping(job_id) => json!({"job_id": job_id}),
             Self::RunRunning(name) => run(name, "started"),

@@ -21,7 +21,7 @@ pub trait Answers: Sync {
 }
 
 impl Answer {
-    /// That nobody knows such a request.
+    /// That such a request is not known.
     pub fn unknown() -> Self {
         let detail = map([("status_code", 400.into()), ("message", "Unhandled request".into())]);
         Self::Error(map([

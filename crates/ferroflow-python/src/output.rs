@@ -79,12 +79,12 @@ impl Capture {
         self.streams.tail()
     }
 
-    /// For whoever wants to know all that was printed so far.
+    /// For a caller that wants all that was printed so far.
     pub(crate) fn output(&self) -> Output {
         Output(Arc::clone(&self.streams))
     }
 
-    /// To be called when the process has ended: reads what is there, and waits for nobody who still holds a pipe.
+    /// To be called when the process has ended: reads what is there, and does not wait for a process that still holds a pipe.
     pub(crate) async fn finish(&mut self) {
         self.stop.send_replace(true);
         while self.reader.join_next().await.is_some() {}
@@ -96,7 +96,7 @@ impl Capture {
 pub struct Output(Arc<Streams>);
 
 impl Output {
-    /// Has everything passed on that was printed and logged up to now, whoever may be about to read it.
+    /// Has everything passed on that was printed and logged up to now, whatever is about to read it.
     pub fn catch_up(&self) {
         self.0.pass_on(Until::Now);
     }
@@ -107,7 +107,7 @@ impl Output {
 pub struct LogChannel(Capture);
 
 impl LogChannel {
-    /// The channel, and the end for whoever is to write to it.
+    /// The channel, and the end for the process that writes to it.
     pub fn open(sink: &Arc<dyn Sink>) -> std::io::Result<(Self, OwnedFd)> {
         let (log, log_end) = pipe_with(PipeFlags::CLOEXEC)?;
         Ok((Self(Capture::start(vec![(Stream::Log, log)], sink)?), log_end))

@@ -103,7 +103,7 @@ pub async fn parse(
     }
     let body = Body { value: &body, file: &request.file, runs_callbacks: !request.callbacks.is_empty() };
     for attempt in 1..=ATTEMPTS {
-        // Which of several files killed the fork server nobody knows: they are repeated one at a time, so that the
+        // Which of several files killed the fork server is not known: they are repeated one at a time, so that the
         // next death tells.
         let tried = if attempt == 1 {
             let _turn = server.among_others().await;
@@ -211,7 +211,7 @@ async fn attend(child: &mut Child, body: Body<'_>, answers: &impl Answers) -> Re
         talked = &mut talk => talked,
         exit = child.wait() => {
             exit?;
-            // What it said last is in the socket; nobody is left who could hold that open.
+            // What it said last is in the socket; no process is left that holds it open.
             tokio::time::timeout(LAST_FRAMES, talk).await.unwrap_or(Ok(None))
         }
     };

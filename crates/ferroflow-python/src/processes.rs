@@ -1,5 +1,5 @@
 //! What the kernel tells of the processes of this host, by their numbers. A number is used again when its process is
-//! gone: whoever has one from elsewhere looks here whether it still means what it meant.
+//! gone: code that has one from elsewhere looks here whether it still means what it meant.
 
 use std::path::{Path, PathBuf};
 

@@ -12,7 +12,7 @@ use crate::helper::{HelperError, whole_second};
 const FIRST: SignedDuration = SignedDuration::from_secs(30);
 /// up to this.
 const LONGEST: SignedDuration = SignedDuration::from_mins(10);
-/// What stands between why somebody is left alone and when it is asked again: up to here, a reason is the same each time.
+/// What stands between why user code is left alone and when it is asked again: up to here, a reason is the same each time.
 pub const ASKED_AGAIN: &str = "; it is asked again at ";
 
 /// Beyond so many bad ones, the oldest offences are not the problem.
@@ -22,18 +22,18 @@ const MOST: usize = 1_000;
 #[derive(Default)]
 pub(crate) struct Quarantine(HashMap<String, Offence>);
 
-/// Somebody's time has not come.
+/// Its time has not come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftAlone {
     /// When it is asked again.
     pub(crate) until: Timestamp,
-    /// Who cost a process the last time: somebody else, maybe, with whom it is left alone.
+    /// Which user code cost a process the last time: maybe another of the same class.
     pub(crate) whose: String,
     /// What happened then, in the words that were used at once.
     pub(crate) last: String,
 }
 
-/// Somebody costs a process.
+/// User code costs a process.
 #[derive(Clone, Copy)]
 pub(crate) struct Deed<'a> {
     pub(crate) whose: &'a str,
@@ -70,19 +70,19 @@ impl Quarantine {
         }
     }
 
-    /// Whether somebody has cost a process and not answered since.
+    /// Whether user code has cost a process and not answered since.
     pub(crate) fn has_offended(&self, who: &str) -> bool {
         self.0.contains_key(who)
     }
 
-    /// Leaves somebody alone, for twice as long each time.
+    /// Leaves user code alone, for twice as long each time.
     pub(crate) fn note(&mut self, who: &str, deed: Deed<'_>, now: Timestamp) {
         let before = self.0.get(who).map(|offence| offence.pause);
         let pause = before.map_or(FIRST, |pause| pause.saturating_mul(2).min(LONGEST));
         self.leave_alone(who, deed, pause, now);
     }
 
-    /// Leaves somebody alone, for as long each time.
+    /// Leaves user code alone, for as long each time.
     pub(crate) fn note_again(&mut self, who: &str, deed: Deed<'_>, now: Timestamp) {
         self.leave_alone(who, deed, FIRST, now);
     }
@@ -95,7 +95,7 @@ impl Quarantine {
         self.0.insert(who.to_owned(), Offence { whose, method, last, at: now, pause });
     }
 
-    /// Forgets what somebody did when it was asked this.
+    /// Forgets what user code did when it was asked this.
     pub(crate) fn forgive(&mut self, who: &str, method: &str) {
         if self.0.get(who).is_some_and(|offence| offence.method == method) {
             self.0.remove(who);

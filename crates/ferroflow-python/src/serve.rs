@@ -20,7 +20,7 @@ pub async fn serve(child: &mut Child, first: Value, answers: &impl Answers) -> R
     tokio::select! {
         () = &mut talk => child.wait().await,
         exit = child.wait() => {
-            // Nobody may be left who could hold the socket open, and somebody may.
+            // No process may be left that holds the socket open, or one may.
             drop(tokio::time::timeout(LAST_FRAMES, talk).await);
             exit
         }

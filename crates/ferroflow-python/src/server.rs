@@ -33,7 +33,7 @@ pub struct ForkServer(Arc<Shared>);
 struct Shared {
     options: ForkServerOptions,
     state: Mutex<State>,
-    /// Held by whoever parses: together with others, or alone.
+    /// Held while parsing: together with others, or alone.
     turns: RwLock<()>,
     given_up: Arc<GivenUp>,
     /// Files that were being parsed by processes that cannot be killed.
@@ -57,7 +57,7 @@ impl ForkServer {
         Ok(server)
     }
 
-    /// Has Python started by whoever needs it first, who waits for it.
+    /// Has Python started by the first caller that needs it, which waits for it.
     pub fn at_first_use(options: ForkServerOptions) -> Self {
         Self(Arc::new(Shared {
             options,
@@ -90,12 +90,12 @@ impl ForkServer {
         Zygote::start(self.connection().await?, file, limits, sink).await
     }
 
-    /// A turn to parse, unless somebody needs to do so alone.
+    /// A turn to parse, unless another caller has to parse alone.
     pub(crate) async fn among_others(&self) -> RwLockReadGuard<'_, ()> {
         self.0.turns.read().await
     }
 
-    /// A turn to parse while nobody else does.
+    /// A turn to parse alone.
     pub(crate) async fn alone(&self) -> RwLockWriteGuard<'_, ()> {
         self.0.turns.write().await
     }

@@ -136,7 +136,7 @@ struct Begun {
 }
 
 impl Begun {
-    /// Reads what is there at this moment: somebody may go on to write for ever.
+    /// Reads what is there at this moment: a process may go on writing for ever.
     ///
     /// The runtime learns that there is something only when it looks, which may be later. So the pipe itself is asked.
     fn read(&mut self, pipe: &Receiver, mut take: impl FnMut(&mut Self, &[u8])) {

@@ -24,7 +24,7 @@ pub struct Extensions {
     pub plugins: Vec<Plugin>,
     /// Why others were not, by file or name.
     pub plugin_errors: BTreeMap<String, String>,
-    /// Cluster policies and hooks that somebody wrote.
+    /// Cluster policies and hooks of the site.
     pub policies: Vec<Implementation>,
     /// What listeners listen to.
     pub listeners: Vec<Implementation>,
@@ -51,7 +51,7 @@ pub struct Plugin {
     pub listeners: Vec<String>,
 }
 
-/// A hook that somebody implements.
+/// A hook that is implemented here.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Implementation {
     /// The name of the hook.

@@ -1,4 +1,4 @@
-//! What user code says of task instances that come into being: weight rules that somebody wrote in Python, and
+//! What user code says of task instances that come into being: custom weight rules, and
 //! `task_instance_mutation_hook`.
 //!
 //! Sites without a hook pay one question per process for knowing so; DAGs whose rules are Airflow's own, none.
@@ -51,7 +51,7 @@ pub struct Question {
     pub run_id: String,
     /// The run as it will be, if it is not there yet: the fields that `DagRun` is made of.
     pub new_run: Option<Value>,
-    /// The weight rules of somebody's own that have a say: their import paths.
+    /// The custom weight rules that have a say: their import paths.
     pub classes: BTreeSet<String>,
     /// Those to be made: task, map index and state.
     pub added: Vec<(String, i32, Option<&'static str>)>,

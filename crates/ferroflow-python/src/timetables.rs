@@ -1,7 +1,7 @@
-//! Timetables that somebody wrote in Python, asked through a helper.
+//! Custom timetables, asked through a helper.
 //!
 //! A timetable is given as its serialized form, the whole of it: one of Airflow's own that has a custom one within is
-//! evaluated by Python too, and so is one that has a partition mapper or window of somebody's own. Deadline references
+//! evaluated by Python too, and so is one that has a custom partition mapper or window. Deadline references
 //! are asked in the same process.
 
 mod answers;
@@ -87,7 +87,7 @@ impl Timetables {
         Ok(next.map(RunInfo::from))
     }
 
-    /// The data interval of a run that somebody triggers.
+    /// The data interval of a run that is triggered.
     pub async fn manual_interval(
         &self,
         timetable: &Json,
@@ -98,7 +98,7 @@ impl Timetables {
         Ok(interval.into())
     }
 
-    /// The id of a run of a schedule or a backfill. Of one that somebody triggers, Airflow does not name the
+    /// The id of a run of a schedule or a backfill. Of one that is triggered, Airflow does not name the
     /// partition to the timetable.
     pub async fn run_id(
         &self,
@@ -141,7 +141,7 @@ impl Timetables {
         Ok(date.map(|date| date.0))
     }
 
-    /// A bound on partition dates as somebody typed it, read in the timetable's zone.
+    /// A bound on partition dates as a user typed it, read in the timetable's zone.
     pub async fn localize_partition_bound(
         &self,
         timetable: &Json,

@@ -45,7 +45,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             self.notify_task_failed(key, reason);
         }
         for key in &follow_up.changed {
-            self.active_runs.forget(&RunKey::from(key));
+            self.active_runs.forget(&key.run());
         }
         for ClaimedRun { id, dag_id, run_id, .. } in follow_up.held_runs {
             self.active_runs.track_held(RunKey { dag_id, run_id }, id);

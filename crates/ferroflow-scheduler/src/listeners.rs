@@ -1,11 +1,10 @@
 //! Listeners of plugins are told what has been committed.
 
-use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_executor::Executor;
+use ferroflow_model::key::{RunKey, TaskInstanceKey};
 use ferroflow_model::readiness::RunVerdict;
-use ferroflow_python::listeners::{Happened, RunName, SchedulerListeners};
+use ferroflow_python::listeners::{Happened, SchedulerListeners};
 
-use crate::active_runs::RunKey;
 use crate::chores;
 use crate::examine_runs::ExaminedRuns;
 use crate::scheduler::Scheduler;
@@ -27,19 +26,19 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     pub(crate) fn notify_started(&self, report: &StartedRuns) {
         for run in &report.started {
             let (dag_id, run_id) = (run.dag_id.clone(), run.run_id.clone());
-            self.tell(Happened::RunRunning(RunName { dag_id, run_id }));
+            self.tell(Happened::RunRunning(RunKey { dag_id, run_id }));
         }
     }
 
     pub(crate) fn notify_ended(&self, report: &ExaminedRuns) {
         for (run, verdict) in &report.ended {
-            self.notify_if(ended(name(run), *verdict));
+            self.notify_if(ended(run.clone(), *verdict));
         }
     }
 
     pub(crate) fn notify_task_failed(&self, key: &TaskInstanceKey, error: &str) {
         self.tell(Happened::TaskFailed {
-            run: name(&RunKey::from(key)),
+            run: key.run(),
             task_id: key.task_id.clone(),
             map_index: key.map_index,
             error: error.to_owned(),
@@ -60,7 +59,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 }
 
 /// What Airflow calls the end of a run.
-fn ended(run: RunName, verdict: RunVerdict) -> Option<Happened> {
+fn ended(run: RunKey, verdict: RunVerdict) -> Option<Happened> {
     match verdict {
         RunVerdict::Success => Some(Happened::RunSuccess(run)),
         RunVerdict::TasksFailed => Some(Happened::RunFailed(run, "task_failure")),
@@ -68,8 +67,4 @@ fn ended(run: RunName, verdict: RunVerdict) -> Option<Happened> {
         RunVerdict::Deadlocked { .. } => Some(Happened::RunFailed(run, "all_tasks_deadlocked")),
         RunVerdict::Running | RunVerdict::NotBefore(_) => None,
     }
-}
-
-fn name(run: &RunKey) -> RunName {
-    RunName { dag_id: run.dag_id.clone(), run_id: run.run_id.clone() }
 }

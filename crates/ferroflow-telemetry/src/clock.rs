@@ -1,6 +1,6 @@
 //! The one place where the process reads a clock.
 //!
-//! Whoever acts reads it once and hands `now` on, so that a decision and the rows it writes agree on the time,
+//! The caller reads it once and hands `now` on, so that a decision and the rows it writes agree on the time,
 //! and tests choose it.
 
 #[cfg(feature = "testing")]

@@ -1,18 +1,17 @@
 //! A database for one test.
 
+mod templates;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ferroflow_db::log_template::{LogTemplate, LogTemplates};
-use ferroflow_db::schema::{self, Creation};
-use ferroflow_db::testing::{
-    disconnect_everybody, ensure_postgres_template, execute, schema_fingerprint, texts,
-};
-use ferroflow_db::{Db, Dialect, Options};
+use ferroflow_db::schema::Creation;
+use ferroflow_db::testing::{disconnect_everybody, execute, texts};
+use ferroflow_db::{Db, Options};
 use jiff::Timestamp;
 use tempfile::TempDir;
-use tokio::sync::OnceCell;
 
 use crate::given;
 
@@ -79,18 +78,19 @@ impl TestDb {
         match server {
             Server::Sqlite => {
                 let db = Self::unmade(server);
-                std::fs::copy(sqlite_template().await, db.sqlite_path()).expect("the template is copied");
+                std::fs::copy(templates::sqlite().await, db.sqlite_path()).expect("the template is copied");
                 db
             }
             Server::Postgres => {
-                let template = postgres_template().await;
+                let template = templates::postgres().await;
                 let db = Self::unmade(server);
                 db.administer(format!("CREATE DATABASE {} TEMPLATE {template}", db.name)).await;
                 db
             }
             Server::MariaDb => {
+                let statements = templates::mariadb().await;
                 let db = Self::empty(server).await;
-                db.migrate().await;
+                db.execute(statements).await;
                 db
             }
         }
@@ -179,12 +179,6 @@ impl TestDb {
             .expect("the server ends connections");
     }
 
-    async fn migrate(&self) {
-        let db = Db::connect_to_create(&self.options()).await.expect("the empty database answers");
-        schema::migrate(&db, &creation()).await.expect("the tables are made");
-        db.close().await;
-    }
-
     async fn administer(&self, statement: String) {
         execute(&server_url(self.server), &[statement]).await.expect("the server does as it is told");
     }
@@ -221,31 +215,6 @@ impl Drop for TestDb {
         });
         drop(dropped.join());
     }
-}
-
-async fn sqlite_template() -> PathBuf {
-    static TEMPLATE: OnceCell<TestDb> = OnceCell::const_new();
-    let template = TEMPLATE.get_or_init(async || {
-        let db = TestDb::unmade(Server::Sqlite);
-        // Closing the last connection empties the write-ahead log into the file.
-        db.migrate().await;
-        db
-    });
-    template.await.sqlite_path()
-}
-
-async fn postgres_template() -> String {
-    let name = format!("template_{}", schema_fingerprint(Dialect::Postgres));
-    let server = given("POSTGRES");
-    let made = ensure_postgres_template(&server, &name, async |unfinished| {
-        let url = with_database(&server, unfinished);
-        let db = Db::connect_to_create(&Options::new(url)).await?;
-        schema::migrate(&db, &creation()).await?;
-        db.close().await;
-        anyhow::Ok(())
-    });
-    made.await.expect("the template is made");
-    name
 }
 
 fn server_url(server: Server) -> String {

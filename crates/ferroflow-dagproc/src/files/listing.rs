@@ -36,7 +36,7 @@ pub enum SafeMode {
     Off,
     /// Only those that speak of Airflow, and of a DAG or an asset.
     Guess,
-    /// Those that somebody else says; all files of a bundle are asked about at once.
+    /// Those that a bundle class lists; all files of a bundle are asked about at once.
     Ask(Box<Ask>),
 }
 

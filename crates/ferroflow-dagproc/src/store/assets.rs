@@ -1,7 +1,7 @@
 //! The assets of a file: which there are, who uses them, and what watches them.
 //!
 //! A file of which nothing has changed costs a read for each of: its assets, its aliases, what its DAGs refer to, and
-//! the watchers that nobody needs any longer.
+//! the watchers that are not needed any longer.
 
 use std::collections::{BTreeMap, BTreeSet};
 

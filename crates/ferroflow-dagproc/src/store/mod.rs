@@ -1,6 +1,6 @@
 //! What one parse of a file becomes in the database.
 //!
-//! [`store_file`] reads the documents and their sources, asks Python about timetables of somebody's own, and writes
+//! [`store_file`] reads the documents and their sources, asks Python about custom timetables, and writes
 //! all rows of the file in one transaction. What must not fail together does not: a document that cannot be read is
 //! an import error beside the DAGs that can.
 
@@ -97,7 +97,7 @@ pub enum StoreError {
     /// The database did not do as it was told.
     #[error(transparent)]
     Database(#[from] ferroflow_db::Error),
-    /// The process ends, or reading the documents failed in a way that nobody foresaw.
+    /// The process ends, or reading the documents failed in an unforeseen way.
     #[error("reading what was parsed from {file} was interrupted; the file is stored at its next parse")]
     Interrupted {
         /// The file.
@@ -187,7 +187,7 @@ async fn write_all(db: &Db, job: &Job<'_>) -> Result<Written, ferroflow_db::Erro
 /// Notes that parsing a file came to no end: its process crashed, or took too long.
 ///
 /// Its DAGs stay as they are: what was known of them is still true, and the cause may be the machine. The error tells
-/// whoever looks, and goes with the next parse that succeeds.
+/// users, and goes with the next parse that succeeds.
 pub async fn store_failure(
     db: &Db,
     bundle_name: &str,

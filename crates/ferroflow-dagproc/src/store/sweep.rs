@@ -1,4 +1,4 @@
-//! What nobody needs any longer, whoever has left it: apart from the transactions of single files, and row by row if one is
+//! What is not needed any longer, whatever has left it: apart from the transactions of single files, and row by row if one is
 //! in the way.
 
 use ferroflow_db::{Error, Tx, asset, dag};

@@ -10,7 +10,7 @@ use ferroflow_model::timetable::{Restriction, RunInfo};
 
 use super::prepare::PreparedDag;
 
-/// Whoever can ask Python about timetables, which are given as they are serialized.
+/// What can ask Python about timetables, which are given as they are serialized.
 pub trait Timetables: Sync {
     /// What the database says about a timetable, or what went wrong.
     fn describe(&self, timetable: &Json) -> impl Future<Output = Result<Description, String>> + Send;
@@ -33,7 +33,7 @@ pub struct Description {
     pub assets: Option<AssetCondition>,
 }
 
-/// A timetable of somebody's own that failed.
+/// A custom timetable that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimetableFailure {
     /// The DAG that has it.
@@ -73,7 +73,7 @@ pub(super) async fn ask(
         let answer = match &description {
             Ok(known) if known.columns.can_be_scheduled => {
                 match latest_run(db, dag.id(), known.columns.partitioned).await {
-                    // Whoever stores the file reads it again, and leaves this DAG as it is.
+                    // The code that stores the file reads it again, and leaves this DAG as it is.
                     Err(Error::Column(bad)) => {
                         Answer { description, asked_after: None, next: Err(bad.to_string()) }
                     }

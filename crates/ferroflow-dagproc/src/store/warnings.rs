@@ -9,7 +9,7 @@ use ferroflow_db::{Error, Tx, dag};
 use super::fits::fitting;
 use super::write::Job;
 
-/// The kinds that a parse finds. The others are somebody else's.
+/// The kinds that a parse finds. The others come from elsewhere.
 const FOUND_BY_PARSING: [&str; 2] = ["non-existent pool", "runtime varying value"];
 
 /// Writes the warnings of a file, where they differ from what is there. One about a DAG that was not stored has

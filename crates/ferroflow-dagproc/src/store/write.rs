@@ -11,7 +11,7 @@ use super::{FileResult, StoreSettings, Stored, StoredDag, assets, errors, versio
 use ferroflow_model::stored_assets::DagAssets;
 use ferroflow_model::stored_dag::VersionChange;
 
-/// What is to be stored.
+/// What is stored.
 #[derive(Clone)]
 pub(super) struct Job<'a> {
     pub(super) file: &'a FileResult,

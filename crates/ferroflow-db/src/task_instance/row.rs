@@ -1,6 +1,7 @@
 //! `task_instance`: the tasks of a run, or the mapped copies of them: the current try of each.
 
 use ferroflow_model::extended_json;
+pub use ferroflow_model::key::TaskInstanceKey;
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -10,19 +11,6 @@ use crate::encoding::executor_config::ExecutorConfig;
 use crate::pool::DEFAULT_POOL;
 use crate::statement::{Bind, Row, binds, sql};
 use crate::{Error, Json, Tx};
-
-/// What a task instance is of. It stays the same over all tries, each of which has an id of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TaskInstanceKey {
-    /// The DAG.
-    pub dag_id: String,
-    /// The run.
-    pub run_id: String,
-    /// The task.
-    pub task_id: String,
-    /// Which of the mapped copies, or [`ferroflow_model::id::NOT_MAPPED`].
-    pub map_index: i32,
-}
 
 /// A task instance.
 #[derive(Clone, Debug, PartialEq)]

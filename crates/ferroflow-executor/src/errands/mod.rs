@@ -3,46 +3,15 @@
 //! Each takes a slot like a task. If none is free, it is the next to have one: as long as it waits, the executor takes no
 //! more tasks.
 
-mod callback;
-mod connection_test;
 mod slots;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ferroflow_model::Json;
+use ferroflow_supervisor::{CallbackWorkload, ConnectionTestWorkload, Running, Supervision};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::Bundle;
-use crate::heartbeats::Running;
-use crate::supervise::Supervision;
 use slots::Slots;
-
-/// A callback to run: Airflow's `ExecuteCallback`. Its row is queued.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CallbackWorkload {
-    /// Its identity.
-    pub id: Uuid,
-    /// What to call, as it is stored.
-    pub data: Json,
-    /// The file of the DAG that it is about, relative to its bundle.
-    pub dag_rel_path: String,
-    /// The bundle.
-    pub bundle_info: Bundle,
-    /// Where its log goes, relative to `[logging] base_log_folder`.
-    pub log_path: String,
-    /// The job of the scheduler that has queued it.
-    pub job_id: i64,
-}
-
-/// A connection to try: Airflow's `TestConnection`. Its row is queued.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConnectionTestWorkload {
-    /// The identity of the test.
-    pub id: Uuid,
-    /// The connection.
-    pub connection_id: String,
-}
 
 /// What an executor does besides tasks.
 #[derive(Clone, Debug, PartialEq)]

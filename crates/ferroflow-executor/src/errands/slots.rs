@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use ferroflow_supervisor::Running;
 use tokio::sync::Notify;
 use uuid::Uuid;
-
-use crate::heartbeats::Running;
 
 /// The slots of one executor, as errands see them.
 pub(super) struct Slots {

@@ -32,13 +32,13 @@ pub struct Tick {
 /// Decides who may run. No limit is exceeded, and who fits within all of them is admitted, unless the budget
 /// is used up or the slots are kept for another.
 ///
-/// Whoever has the higher priority comes first. At equal priority, backfills and all other runs take turns,
+/// The higher priority comes first. At equal priority, backfills and all other runs take turns,
 /// in each pool and among the pools. Within a class it is who was due first, then who has waited longest, and
 /// then the names.
 ///
 /// A candidate that needs more slots than are open is passed over, so that slots are not left unused. Once it
 /// has waited for [`Tick::patience`] and nothing but slots is in its way, the open slots of the pool are kept
-/// for it as long again: until it has them, nobody gets one whose priority is not higher. Then others may pass
+/// for it as long again: until it has them, no candidate gets one whose priority is not higher. Then others may pass
 /// for the length of the patience, and the slots are kept anew, for twice as long as before, and so on. So a
 /// pool does not stand still for ever, and in the end slots are kept for longer than any task runs. If several
 /// wait so, the one of the highest priority that waits longest decides for the pool: others could fill its
@@ -98,7 +98,7 @@ impl Call<'_> {
         (patience(first) == Patience::Keep).then(|| first.clone())
     }
 
-    /// Lets a pool name its next candidate, or closes it if nobody can have a slot of it.
+    /// Lets a pool name its next candidate, or closes it if no candidate can have a slot of it.
     fn offer(&mut self, pool: usize) {
         let line = &mut self.lines[pool];
         let reserved = self.decision.reserved.get(line.pool).cloned();
@@ -112,7 +112,7 @@ impl Call<'_> {
             }
             return;
         }
-        // Somebody of another pool may have taken something else that it needs.
+        // A candidate of another pool may have taken something else that it needs.
         let lacks_more =
             |place: &mut Place| !self.room.can_lack_only_slots(&place.lane, &self.decision.taken);
         line.holder.take_if(lacks_more);

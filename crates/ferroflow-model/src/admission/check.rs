@@ -67,7 +67,7 @@ impl Room<'_> {
         found == Ok(true)
     }
 
-    /// Why nobody can have a slot of a pool, if so.
+    /// Why no candidate can have a slot of a pool, if so.
     pub(super) fn check_open(self, pool: &Arc<str>, taken: &Taken) -> Result<(), Refusal> {
         let Some(found) = self.limits.pools.get(pool) else {
             return Err(Refusal::PoolMissing { pool: pool.clone() });

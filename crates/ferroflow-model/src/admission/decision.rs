@@ -19,7 +19,7 @@ pub struct Decision {
     pub admitted: Vec<Admitted>,
     /// What was looked at and cannot run.
     pub refused: Vec<Refused>,
-    /// The pools of which nobody can have a slot any more.
+    /// The pools that have no slot for any candidate.
     pub closed_pools: Vec<ClosedPool>,
     /// Why not everybody was looked at, if so.
     pub stopped: Option<Stopped>,
@@ -49,7 +49,7 @@ pub struct Refused {
     pub refusal: Refusal,
 }
 
-/// A pool of which nobody can have a slot any more.
+/// A pool that has no slot for any candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClosedPool {
     /// The pool.

@@ -14,7 +14,7 @@
 //!
 //! Who does not keep [`Waiting`] but builds it for each call hands its [`Turns`] on.
 //!
-//! A number of slots below one, which only somebody's own SQL can bring about, is added up as Airflow does.
+//! A number of slots below one, which only SQL written by hand can bring about, is added up as Airflow does.
 //! What a negative one gives back to the pool counts from the next call on: within a call, room only shrinks.
 
 mod admit;

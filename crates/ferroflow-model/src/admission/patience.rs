@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-/// How long a task instance that needs several slots lets smaller ones go first, unless somebody knows
+/// How long a task instance that needs several slots lets smaller ones go first, unless it is known
 /// better.
 pub const DEFAULT_PATIENCE: SignedDuration = SignedDuration::from_secs(60);
 

@@ -18,7 +18,7 @@ pub(super) struct PoolQueue {
     /// How many there are.
     pub(super) waiting: usize,
     /// The first candidate of each lane that needs several slots, by priority and how long it waits. By when
-    /// they were due, a catchup could always put somebody before one that has waited for slots.
+    /// they were due, a catchup could always put a task before one that has waited for slots.
     pub(super) large: BTreeSet<(Reverse<i64>, Timestamp, Place)>,
 }
 

@@ -28,14 +28,14 @@ impl Class {
 /// Whose turn it is, at equal priority. A pool has its own: if there were only one turn for all, what is
 /// admitted elsewhere could give every slot of a pool to the same class.
 ///
-/// [`Waiting`](super::Waiting) remembers it. Whoever builds a new one hands it on, with
+/// [`Waiting`](super::Waiting) remembers it. Code that builds a new one hands it on, with
 /// [`Waiting::turns`](super::Waiting::turns) and [`Waiting::with_turns`](super::Waiting::with_turns);
 /// otherwise the same class begins each time, and the other never runs in a pool that has room for one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Turns {
     /// Whose turn it is among the pools.
     pub(super) all: Class,
-    /// Whose turn it is in a pool. Where there is none, nobody was admitted since somebody waits.
+    /// Whose turn it is in a pool. Where there is none, none was admitted since one waits.
     pub(super) pools: BTreeMap<Arc<str>, Class>,
 }
 

@@ -97,14 +97,14 @@ impl Waiting {
         Self { turns, ..self }
     }
 
-    /// Whose turn it is, for the one that is built next. Where nobody waits, nobody has a turn.
+    /// Whose turn it is, for the one that is built next. Where none waits, none has a turn.
     pub fn turns(&self) -> Turns {
         let mut turns = self.turns.clone();
         turns.pools.retain(|pool, _| self.pools.contains_key(pool));
         turns
     }
 
-    /// Whose turn it is, with pools that nobody waits for.
+    /// Whose turn it is, with pools that no candidate waits for.
     pub(super) fn all_turns(&self) -> &Turns {
         &self.turns
     }

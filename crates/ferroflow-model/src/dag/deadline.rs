@@ -44,7 +44,7 @@ pub enum DeadlineReference {
         /// How many there must be.
         min_runs: u32,
     },
-    /// What a class of somebody's own says.
+    /// What a custom class says.
     Custom {
         /// Its import path.
         class: Box<str>,
@@ -149,7 +149,7 @@ fn read_alert<'v>(reader: &mut Reader<'v>, value: &'v Value<'v>) -> Option<Deadl
     })
 }
 
-/// A class of somebody's own may be called as one of Airflow's, so its path goes first.
+/// A custom class may be called as one of Airflow's, so its path goes first.
 fn read_reference<'v>(reader: &mut Reader<'v>, value: &'v Value<'v>) -> Option<DeadlineReference> {
     reader.object(value)?;
     if let Some(class) = reader.optional(value, "__class_path", Reader::text) {

@@ -1,4 +1,4 @@
-//! What a DAG asks for beyond what every installation has: classes that somebody wrote, executors, users.
+//! What a DAG asks for beyond what every installation has: custom classes, executors, users.
 
 use std::collections::BTreeSet;
 

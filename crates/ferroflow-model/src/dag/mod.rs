@@ -7,7 +7,7 @@
 //! tasks with their rules, pools, retries and time-outs, how tasks map and what that depends on, its edges,
 //! groups, assets, parameters and deadlines. **What is left in the document** is what only a person looks at,
 //! task by task, or only the worker uses, which reads the DAG file itself: the values of template fields, how
-//! to render them, documentation in other forms than Markdown, `op_args` and the like. Whoever shows those
+//! to render them, documentation in other forms than Markdown, `op_args` and the like. Code that shows those
 //! reads them from the document.
 //!
 //! It is also meant to be held by the ten thousand: a text that repeats (a pool, an owner, the class of an

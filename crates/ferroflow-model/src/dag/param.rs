@@ -13,7 +13,7 @@ pub type Params = Vec<Param>;
 pub struct Param {
     /// Its name.
     pub name: Box<str>,
-    /// Its value if nobody sets another, as plain JSON; `None` if there is none.
+    /// Its value unless another is set, as plain JSON; `None` if there is none.
     pub value: Option<Json>,
     /// What it is for.
     pub description: Option<Box<str>>,

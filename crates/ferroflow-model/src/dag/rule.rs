@@ -45,7 +45,7 @@ pub enum WeightRule {
     Upstream,
     /// Its own weight.
     Absolute,
-    /// What a class of somebody's own says; this is its import path.
+    /// What a custom class says; this is its import path.
     Custom(Arc<str>),
 }
 

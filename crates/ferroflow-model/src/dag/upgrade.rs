@@ -1,7 +1,7 @@
 //! Documents of format 1, which is that of Airflow 2, as documents of today.
 //!
 //! Format 2 differs from 3 only in what is left out, so it is read as it is. What has an unexpected form stays as
-//! it is: whoever reads the document then will complain about it, with the place.
+//! it is: the decoder will complain about it, with the place.
 
 use serde_json::{Map, Value, json};
 

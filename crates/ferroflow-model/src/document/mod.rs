@@ -1,4 +1,4 @@
-//! Reading documents that somebody else wrote: serialized DAGs and timetables.
+//! Reading documents from elsewhere: serialized DAGs and timetables.
 //!
 //! [`parse`] turns text into a [`Value`] that borrows from it; a [`Reader`] then walks the value, remembers
 //! where it is, and writes down every [`Problem`] instead of stopping at the first. Both are bounded: depth,

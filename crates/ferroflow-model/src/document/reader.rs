@@ -141,7 +141,7 @@ pub(crate) fn place_of(steps: &[Step<'_>]) -> String {
     place
 }
 
-/// What is told of a text that somebody else wrote: its beginning, if it is very long.
+/// What is told of a text from elsewhere: its beginning, if it is very long.
 fn shortened(mut text: String) -> String {
     const LONGEST: usize = 1000;
     if text.len() > LONGEST {

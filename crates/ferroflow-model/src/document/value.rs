@@ -81,7 +81,7 @@ thread_local! {
     static SPARE: Cell<Option<Bump>> = const { Cell::new(None) };
 }
 
-/// Does something with an arena. Whoever reads many documents reads them all in the same memory, which is a tenth
+/// Does something with an arena. A caller that reads many documents reads them all in the same memory, which is a tenth
 /// of the time for a large one: fresh memory has to be cleared by the system first.
 pub(crate) fn with_arena<T>(work: impl FnOnce(&Bump) -> T) -> T {
     let mut arena = SPARE.take().unwrap_or_default();

@@ -33,7 +33,7 @@ pub enum Left {
     Ended,
     /// It cleans up.
     Teardown,
-    /// The DAG has no such task any more, so that nobody knows whether it cleans up.
+    /// The DAG has no such task any more, so that it is not known whether it cleans up.
     NotInDag,
 }
 

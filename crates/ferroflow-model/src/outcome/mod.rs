@@ -52,7 +52,7 @@ pub struct EventTask {
     pub fail_fast: bool,
 }
 
-/// What is to be done about an event.
+/// What follows from an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing.
@@ -93,7 +93,7 @@ impl Outcome {
 
     /// Of what the author's callbacks and mails tell: of a retry (`up_for_retry`), or of a failure (`failed`).
     ///
-    /// This is the only place that tells of a try that ended without a word, so that nobody is told twice: a
+    /// This is the only place that tells of a try that ended without a word, so that no callback is told twice: a
     /// heartbeat that is missing leads here too.
     pub fn told_as(self) -> Option<TaskState> {
         match self {
@@ -144,7 +144,7 @@ impl fmt::Display for Ignored {
     }
 }
 
-/// What is to be done about an executor's event; `knows_it` tells whether the executor has the task instance,
+/// What follows from an executor's event; `knows_it` tells whether the executor has the task instance,
 /// queued or running, and `task` is missing where the DAG or the task could not be found.
 pub fn executor_event(
     event: ExecutorEvent,

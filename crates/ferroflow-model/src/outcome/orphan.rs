@@ -16,7 +16,7 @@ pub struct OrphanRow {
 /// Who queued a task instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuedBy {
-    /// The row names nobody.
+    /// The row names no scheduler.
     Nobody,
     /// A scheduler whose job was deleted, as `db clean` does with old ones: it is long gone.
     Deleted,
@@ -24,7 +24,7 @@ pub enum QueuedBy {
     Job(Option<JobState>),
 }
 
-/// Whether somebody has to look after it.
+/// Whether a scheduler has to look after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Orphan {
     /// No: no executor has it.
@@ -69,7 +69,7 @@ pub fn orphan(row: OrphanRow) -> Orphan {
 }
 
 /// What becomes of an orphan: `is_taken` is the executor's answer, or missing where there is no such executor. Then
-/// nobody can tell that it does not run, and it is adopted as it is.
+/// nothing proves that it does not run, and it is adopted as it is.
 pub fn adoption(is_taken: Option<bool>) -> Adoption {
     match is_taken {
         Some(true) | None => Adoption::Adopted,

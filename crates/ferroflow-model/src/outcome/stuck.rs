@@ -19,14 +19,14 @@ pub struct StuckRow {
     pub times_taken_back: u32,
 }
 
-/// What is to be done about it.
+/// What follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
     /// It is not queued.
     NotQueued,
     /// Another scheduler looks after it.
     NotMine,
-    /// It has not waited for too long, or nobody knows for how long.
+    /// It has not waited for too long, or it is not known for how long.
     Waiting,
     /// It has, but its executor cannot take it back, so a second one might start beside it.
     CannotBeRevoked,

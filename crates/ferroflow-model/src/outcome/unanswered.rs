@@ -9,9 +9,9 @@ use crate::{Json, sdk_json};
 /// What a task instance asks, as far as that decides what becomes of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// Whether somebody has answered after all.
+    /// Whether it has been answered after all.
     pub is_answered: bool,
-    /// What is chosen if nobody does: a list.
+    /// What is chosen if it has not: a list.
     pub defaults: Option<Value>,
     /// What can be filled in, each with its default.
     pub params: Value,
@@ -22,14 +22,14 @@ pub struct Asked {
 pub enum Unanswered {
     /// It goes on with the answer.
     Answered,
-    /// It goes on with what is chosen if nobody answers.
+    /// It goes on with the default choice.
     ByDefault {
         /// The options.
         chosen_options: Value,
         /// What is filled in.
         params_input: Value,
     },
-    /// It is told that nobody has answered, and fails by itself.
+    /// It is told that it was not answered, and fails by itself.
     Nobody,
 }
 
@@ -51,7 +51,7 @@ fn filled_in(params: &Value) -> Value {
     Value::Object(entries.iter().map(|(key, param)| (key.clone(), value(param))).collect())
 }
 
-/// What a task is told that nobody has answered.
+/// What a task is told whose question was not answered.
 pub fn nobody() -> Value {
     json!({"error": "Nobody has answered in time.", "error_type": "timeout"})
 }

@@ -8,7 +8,7 @@ use super::{MAPPERS, MapperKind, PartitionMapper, WAIT_POLICIES, WINDOWS, WaitPo
 use crate::Json;
 
 impl PartitionMapper {
-    /// As Airflow writes it. A class of somebody's own is taken to write what it was read from.
+    /// As Airflow writes it. A custom class is taken to write what it was read from.
     pub fn encode(&self) -> Value {
         let (class, mut data) = match &self.kind {
             MapperKind::Identity => ("identity.IdentityMapper".to_owned(), json!({})),

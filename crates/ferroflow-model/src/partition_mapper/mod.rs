@@ -82,7 +82,7 @@ pub enum MapperKind {
         /// Writes the downstream keys.
         downstream: Box<PartitionMapper>,
     },
-    /// A class of somebody's own.
+    /// A custom class.
     Custom {
         /// Its import path.
         class: String,
@@ -129,7 +129,7 @@ pub enum Window {
     },
     /// A fixed set of keys.
     Segments(Vec<String>),
-    /// A class of somebody's own.
+    /// A custom class.
     Custom {
         /// Its import path.
         class: String,
@@ -150,7 +150,7 @@ pub enum WaitPolicy {
 /// How many characters the key of a partition may have: so many has the column.
 pub const MAX_KEY_LENGTH: usize = 250;
 
-/// A class of somebody's own that takes part in mapping.
+/// A custom class that takes part in mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnClass<'m> {
     /// A mapper, by its import path.
@@ -173,13 +173,13 @@ const WINDOWS: &str = "airflow.partition_mappers.window.";
 const WAIT_POLICIES: &str = "airflow.partition_mappers.wait_policy.";
 
 impl PartitionMapper {
-    /// Whether a run has to wait for several upstream keys. Of a class of somebody's own this cannot be known
+    /// Whether a run has to wait for several upstream keys. Of a custom class this cannot be known
     /// here; it counts as one that does not wait.
     pub fn is_rollup(&self) -> bool {
         matches!(self.kind, MapperKind::Rollup { .. })
     }
 
-    /// The classes of somebody's own, wherever they are. With one of them, Python has to be asked.
+    /// The custom classes, wherever they are. With one of them, Python has to be asked.
     pub fn own_classes(&self) -> Vec<OwnClass<'_>> {
         match &self.kind {
             MapperKind::Custom { class, .. } => vec![OwnClass::Mapper(class)],

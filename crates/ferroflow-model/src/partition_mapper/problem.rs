@@ -62,7 +62,7 @@ pub enum KeyProblem {
     /// The answer lies beyond the calendar.
     #[error("the time is beyond the calendar (years 1 to 9999)")]
     OutOfRange,
-    /// A class of somebody's own takes part: it has to be asked in Python.
+    /// A custom class takes part: it has to be asked in Python.
     #[error("{class} is a class of its own, evaluated by the Python bridge")]
     NeedsPython {
         /// Its import path.

@@ -103,7 +103,7 @@ fn first_of(date: Date, month: i8) -> Date {
 }
 
 impl Period {
-    /// How keys are written where nobody says how.
+    /// How keys are written unless the mapper says how.
     pub(super) const fn default_output_format(self) -> &'static str {
         match self {
             Self::Hour => "%Y-%m-%dT%H",

@@ -51,7 +51,7 @@ impl Run {
     /// The first instant at which an instance has to wait for nothing but time no more, if that is to come.
     pub(super) fn blocked_until(&self, task: TaskIndex, cell: &Cell, now: Timestamp) -> Option<Timestamp> {
         let definition = &self.plan.dag()[task];
-        // Of a mapped sensor nobody knows whether it asks to be looked at again.
+        // Of a mapped sensor it is not known whether it asks to be looked at again.
         let may_reschedule = definition.is(Flag::Reschedules) || cell.map_index >= 0;
         match cell.state {
             Some(TaskState::UpForRetry) => cell.due.filter(|due| !is_over(*due, now)).map(over_at),

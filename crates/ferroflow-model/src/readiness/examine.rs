@@ -302,7 +302,7 @@ impl Run {
     }
 }
 
-/// Whether a task needs no worker: nobody would notice that it ran.
+/// Whether a task needs no worker: it would not be noticed that it ran.
 fn does_nothing(task: &Task) -> bool {
     let details = task.details();
     task.is(Flag::IsEmpty)

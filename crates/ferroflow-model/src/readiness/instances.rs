@@ -95,7 +95,7 @@ impl Instances {
         self.find(map_index).map(|place| &mut self.as_mut_slice()[place])
     }
 
-    /// The instance that stands for all, as long as nobody knows how many there will be.
+    /// The instance that stands for all, as long as it is not known how many there will be.
     pub(super) fn unexpanded(&self) -> Option<&Cell> {
         self.as_slice().first().filter(|cell| cell.map_index == NOT_MAPPED)
     }

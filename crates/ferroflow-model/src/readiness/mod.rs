@@ -4,12 +4,12 @@
 //! A [`Plan`] is what follows from the DAG alone; it is made once and shared. A [`Run`] is one run in memory. It is
 //! [loaded](Run::load), told about every change from outside (an instance went to another state, something was
 //! pushed, a branch was taken), and [examined](Run::examine). The [`Decision`] says what to write; the run has then
-//! already moved on to it, so whoever could not write it drops the run and loads it anew; whoever found some rows in
+//! already moved on to it, so a caller that could not write it drops the run and loads it anew; one that found some rows in
 //! another state than expected tells the run so.
 //!
 //! **Cost.** The examination after loading looks at everything. Later ones look at what the changes since then
 //! can have an effect on. Counts are kept per waiting task, not per instance, and a count that cannot change a
-//! judgement wakes nobody: one finished task costs the same whatever the number of tasks in the run, and one of
+//! judgement wakes no task: one finished task costs the same whatever the number of tasks in the run, and one of
 //! ten thousand mapped instances does not wake the ten thousand that wait for all of them.
 //!
 //! **Order.** Instances are looked at by task id, as bytes, then by map index, and an examination sees as finished
@@ -70,7 +70,7 @@ pub struct Instance {
     /// Where it stands.
     pub state: Option<TaskState>,
     /// If it waits for a retry, the time that [must have passed](crate::retry::is_over):
-    /// [`next_try`](crate::retry::next_try), or `None` if nobody knows when the last try ended, as
+    /// [`next_try`](crate::retry::next_try), or `None` if it is not known when the last try ended, as
     /// [that wait is over](crate::retry::is_due). If it asked to be looked at again, that time.
     pub due: Option<Timestamp>,
 }

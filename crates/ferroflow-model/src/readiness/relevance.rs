@@ -48,7 +48,7 @@ impl Run {
             return Relevant::All;
         }
         let Some(each) = self.number_in_each(owner, source) else { return Relevant::All };
-        // One that is not expanded is before the first part, where nobody else is.
+        // One that is not expanded is before the first part, where no other is.
         let part = i128::from(map_index).div_euclid(each);
         if source.is_mapped_further {
             Relevant::Indexes(part * each..(part + 1) * each)

@@ -12,7 +12,7 @@ use crate::timetable::{DataInterval, NoRun, Timetable, asset_run_id};
 pub struct DagFacts<'a> {
     /// Its name.
     pub dag_id: &'a str,
-    /// Whether somebody paused it.
+    /// Whether it is paused.
     pub is_paused: bool,
     /// Whether its file is gone.
     pub is_stale: bool,
@@ -107,7 +107,7 @@ impl NewRun<'_> {
 /// Why a DAG gets no run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotCreated {
-    /// Somebody paused it.
+    /// It is paused.
     #[error("the DAG is paused")]
     Paused,
     /// Its file is gone.
@@ -194,7 +194,7 @@ fn wish<'a>(dag: &DagFacts<'a>, now: Timestamp) -> Result<Wish<'a>, NotCreated> 
     }
     let Some(triggered_at) = dag.assets_triggered_at else { return schedule_wish(dag, now) };
     match (asset_wish(dag, triggered_at), schedule_wish(dag, now)) {
-        // Whoever waits longer, else one of the two could keep the other out for ever.
+        // The one that waits longer, else one of the two could keep the other out for ever.
         (Ok(assets), Ok(schedule)) => Ok(if schedule.since < assets.since { schedule } else { assets }),
         (Err(_), Ok(schedule)) => Ok(schedule),
         (assets, Err(_)) => assets,

@@ -21,7 +21,7 @@ pub enum NoDeadline {
     /// It stands for no date.
     #[error("the run has no logical date to count from")]
     NoLogicalDate,
-    /// Nobody knows how long its DAG takes.
+    /// It is not known how long its DAG takes.
     #[error("{found} runs have succeeded, and {needed} are needed for an average")]
     TooFewRuns {
         /// How many there are.
@@ -29,7 +29,7 @@ pub enum NoDeadline {
         /// How many there must be.
         needed: u32,
     },
-    /// A class of somebody's own would have to be asked.
+    /// A custom class would have to be asked.
     #[error("the reference {0} is a class of its own, which is evaluated in Python")]
     NeedsPython(String),
     /// The time is beyond all calendars.

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Whoever writes an event dates it, and clocks differ: an event may be dated so much before the run that was made before
+/// The writer of an event dates it, and clocks differ: an event may be dated so much before the run that was made before
 /// it came.
 const CLOCKS_DIFFER_BY: SignedDuration = SignedDuration::from_mins(5);
 

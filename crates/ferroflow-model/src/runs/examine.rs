@@ -16,7 +16,7 @@ pub struct RunningRun<'a> {
     pub dag_id: &'a str,
     /// Its name, unique within the DAG.
     pub run_id: &'a str,
-    /// Whether somebody paused its DAG.
+    /// Whether it is pauseds DAG.
     pub dag_is_paused: bool,
     /// Whether the file of its DAG is gone.
     pub dag_is_stale: bool,
@@ -71,7 +71,7 @@ pub enum Verdict {
 /// Why a running run is not looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotExamined {
-    /// Somebody paused its DAG.
+    /// Its DAG is paused.
     #[error("the DAG is paused")]
     DagPaused,
     /// The file of its DAG is gone.

@@ -10,7 +10,7 @@
 //! - What is refused takes no place. Limits are applied before the limit of a pass, never after.
 //! - Kinds that Airflow sorts by a column that one of them does not have (schedules and assets, backfills and
 //!   the rest) stand in lanes of their own and take turns.
-//! - Whoever waits longest is first, and whoever was served begins to wait anew. So an endless catchup does
+//! - The one that waits longest is first, and one that was served begins to wait anew. So an endless catchup does
 //!   not keep the others out, although its runs have been due for years. (Pending partitions go by age alone: new
 //!   ones cannot be older.)
 

@@ -42,7 +42,7 @@ pub struct QueuedRun<'a> {
 pub struct DagFacts<'a> {
     /// Its name.
     pub dag_id: &'a str,
-    /// Whether somebody paused it.
+    /// Whether it is paused.
     pub is_paused: bool,
     /// Whether its file is gone.
     pub is_stale: bool,
@@ -55,7 +55,7 @@ pub struct DagFacts<'a> {
 pub struct BackfillFacts {
     /// Its id.
     pub id: i32,
-    /// Whether somebody paused it.
+    /// Whether it is paused.
     pub is_paused: bool,
     /// Whether it is over. A backfill that was cancelled is both over and paused.
     pub is_completed: bool,
@@ -94,7 +94,7 @@ pub enum NotStarted {
     /// Its DAG is not in the database.
     #[error("the DAG is not in the database")]
     UnknownDag,
-    /// Somebody paused its DAG.
+    /// Its DAG is paused.
     #[error("the DAG is paused")]
     DagPaused,
     /// The file of its DAG is gone.
@@ -109,10 +109,10 @@ pub enum NotStarted {
     /// Its backfill is not in the database.
     #[error("backfill {0} is not in the database")]
     UnknownBackfill(i32),
-    /// Somebody paused its backfill.
+    /// Its backfill is paused.
     #[error("backfill {0} is paused")]
     BackfillPaused(i32),
-    /// Somebody cancelled its backfill.
+    /// Its backfill is cancelled.
     #[error("backfill {0} was cancelled, and its runs do not start again; trigger the DAG instead")]
     BackfillCancelled(i32),
     /// None of its kind may run.
@@ -137,7 +137,7 @@ pub enum NotStarted {
 /// in a later pass, then the others by DAG and name. At most `limit` start.
 ///
 /// Each DAG has a queue, and so has each backfill. A queue offers no more runs than it has places free:
-/// however many wait in it, they hide nobody.
+/// however many wait in it, they hide no other.
 pub fn decide<'a>(snapshot: &Snapshot<'a>, now: Timestamp, limit: usize) -> Vec<Decision<'a, Verdict>> {
     let rules = Rules::of(snapshot);
     let mut refused = Vec::new();

@@ -129,7 +129,7 @@ events! {
         StuckTooOften = "it was queued for too long too often", of![Queued] => Some(Failed);
         Orphaned = "its scheduler is gone, and no executor has it", ADOPTABLE => None;
         TriggerTimedOut = "its trigger took too long", of![Deferred] => Some(Scheduled);
-        InputTimedOut = "nobody answered in time", of![AwaitingInput] => Some(Scheduled);
+        InputTimedOut = "no answer came in time", of![AwaitingInput] => Some(Scheduled);
         FailedFast = "another task failed, and it runs", of![Running] => Some(Failed);
         SkippedFast = "another task failed, and it does not run", NEITHER_RUNS_NOR_ENDED => Some(Skipped);
     }
@@ -235,7 +235,7 @@ mod tests {
         );
     }
 
-    /// Invariants I1 and I2: whoever comes second finds that it came second.
+    /// Invariants I1 and I2: the second to come finds that it came second.
     #[test]
     fn nothing_that_starts_or_ends_a_try_happens_twice() {
         for event in TaskEvent::ALL.iter().filter(|event| **event != TaskEvent::Heartbeat) {

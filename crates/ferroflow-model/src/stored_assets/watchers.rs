@@ -21,7 +21,7 @@ pub struct WantedWatcher {
     pub name: String,
     /// What watches.
     pub trigger: EventTrigger,
-    /// The arguments to the letter, for whoever has to store them.
+    /// The arguments to the letter, for the code that stores them.
     pub kwargs: Json,
 }
 

@@ -6,7 +6,7 @@ use crate::Json;
 /// Looks this deep: far enough to name the field of a task.
 const MAX_STEPS: usize = 4;
 
-/// The places at which two documents differ, at most `limit` of them: `dag.tasks[extract].retries`. Somebody whose
+/// The places at which two documents differ, at most `limit` of them: `dag.tasks[extract].retries`. A reader whose
 /// DAG gets a new version at every parse finds here which value is never the same.
 pub fn changed_paths(old: &Json, new: &Json, limit: usize) -> Vec<String> {
     let mut search = Search { limit, found: Vec::new() };

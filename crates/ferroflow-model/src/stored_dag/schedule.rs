@@ -41,7 +41,7 @@ pub struct LatestRun {
 }
 
 impl TimetableColumns {
-    /// Of a timetable of Airflow itself. One of somebody's own has defaults here; Python knows better.
+    /// Of a timetable of Airflow itself. A custom one has defaults here; Python knows better.
     pub fn of(timetable: &Timetable) -> Self {
         let facts = timetable.facts();
         Self {
@@ -74,7 +74,7 @@ impl LatestRun {
     }
 }
 
-/// Whether only Python can tell all about a timetable: its class is somebody's own, or that of the times within is, or
+/// Whether only Python can tell all about a timetable: its class is a custom one, or that of the times within is, or
 /// that of a partition mapper or window.
 pub fn needs_python(timetable: &Timetable) -> bool {
     match timetable {

@@ -10,7 +10,7 @@ use super::zoned_cron::ZonedCron;
 use super::{DataInterval, Restriction, RunInfo};
 
 /// How many steps a schedule of months or years is followed from its start date to now. At one step a minute
-/// this is two years; every schedule that somebody means is far below.
+/// this is two years; every real schedule is far below.
 const MAX_STEPS: usize = 1_000_000;
 
 /// The next run of a cron schedule.

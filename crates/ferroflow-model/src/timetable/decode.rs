@@ -15,7 +15,7 @@ use crate::asset::AssetCondition;
 use crate::document::{Problems, Reader, Value, decode, python_instant};
 use crate::partition_mapper::PartitionMapper;
 
-/// Where Airflow's own timetables live: a class here that we do not know is not somebody's own.
+/// Where Airflow's own timetables live: a class here that we do not know is not a custom one.
 const BUILT_IN: &str = "airflow.timetables.";
 
 /// How far a partition may lie from its run. Every tick of the way is a search.

@@ -18,12 +18,12 @@ pub(crate) struct LocalTime<'z> {
 /// Where a clock hangs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Place<'z> {
-    /// Nobody says.
+    /// It is not said.
     Nowhere,
     /// So far ahead of UTC.
     Offset {
         microseconds: i64,
-        /// What somebody called that.
+        /// The name that it was given.
         name: Option<String>,
     },
     /// In a zone.

@@ -53,7 +53,7 @@ use error::Result;
 pub enum Timetable {
     /// Never by itself: `schedule=None`.
     Null,
-    /// Never by itself; whoever triggers a run names its partition.
+    /// Never by itself; a trigger names the partition of its run.
     PartitionedAtRuntime,
     /// One time, as soon as possible: `@once`.
     Once,
@@ -88,7 +88,7 @@ pub enum Timetable {
     Custom(Custom),
 }
 
-/// A timetable that somebody wrote in Python.
+/// A custom timetable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Custom {
     /// The import path of the class.
@@ -154,7 +154,7 @@ pub struct Restriction {
 }
 
 impl Timetable {
-    /// The timetable of somebody's own that says when runs come, alone or within one of Airflow's. Only Python can
+    /// The custom timetable that says when runs come, alone or within one of Airflow's. Only Python can
     /// evaluate it.
     pub fn custom(&self) -> Option<&Custom> {
         match self {
@@ -196,7 +196,7 @@ impl Timetable {
         }
     }
 
-    /// The data interval of a run that somebody triggers.
+    /// The data interval of a run that is triggered.
     pub fn manual_interval(&self, run_after: Timestamp) -> Result<DataInterval> {
         match self {
             Self::Null
@@ -240,7 +240,7 @@ impl Timetable {
         }
     }
 
-    /// A bound on partition dates as somebody typed it: what it shows in UTC, read in the timetable's zone.
+    /// A bound on partition dates as a user typed it: what it shows in UTC, read in the timetable's zone.
     pub fn localize_partition_bound(&self, bound: Timestamp) -> Result<Timestamp> {
         match self {
             Self::CronPartition(CronPartition { trigger: CronTrigger { cron, .. }, .. })

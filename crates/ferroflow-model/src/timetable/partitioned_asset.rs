@@ -58,7 +58,7 @@ impl PartitionedAsset {
         configured.map_or(&self.default_mapper, |(_, mapper)| mapper)
     }
 
-    /// The classes of somebody's own among all mappers and their windows. With one of them, Python has to be asked.
+    /// The custom classes among all mappers and their windows. With one of them, Python has to be asked.
     pub fn own_classes(&self) -> Vec<OwnClass<'_>> {
         let mappers = self.mappers.iter().map(|(_, mapper)| mapper).chain([&self.default_mapper]);
         mappers.flat_map(PartitionMapper::own_classes).collect()

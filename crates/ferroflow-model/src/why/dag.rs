@@ -11,7 +11,7 @@ use crate::runs::create::NotCreated;
 pub struct DagSituation<'a> {
     /// Its name.
     pub dag_id: &'a str,
-    /// Whether somebody paused it.
+    /// Whether it is paused.
     pub is_paused: bool,
     /// Whether its file is gone.
     pub is_stale: bool,
@@ -25,7 +25,7 @@ pub struct DagSituation<'a> {
     pub active: &'a [ActiveRun],
     /// What makes its runs.
     pub schedule: Schedule,
-    /// Who is asked before a run is made, if that is Python of somebody's own.
+    /// Who is asked before a run is made, if that is user code.
     pub user_code: Option<String>,
     /// The schedulers.
     pub schedulers: &'a [Component],
@@ -45,7 +45,7 @@ pub struct ImportFailure {
 /// What makes the runs of a DAG.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Schedule {
-    /// Only whoever asks for one.
+    /// Only a user who asks for one.
     None,
     /// A timetable, which has no further run.
     Over,
@@ -76,7 +76,7 @@ pub fn of_dag(dag: &DagSituation<'_>, now: Timestamp) -> Vec<Reason> {
     }
     let due = match &dag.schedule {
         Schedule::None => {
-            reasons.push(Reason::new(Kind::NoSchedule, "it has no schedule: somebody has to ask for a run"));
+            reasons.push(Reason::new(Kind::NoSchedule, "it has no schedule: runs are only triggered"));
             return reasons;
         }
         Schedule::Over => {
@@ -115,7 +115,7 @@ pub fn of_dag(dag: &DagSituation<'_>, now: Timestamp) -> Vec<Reason> {
 pub(super) fn of_the_dag_itself(dag: &DagSituation<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if dag.is_paused {
-        let text = format!("{}: nothing new of it begins until somebody unpauses it", NotCreated::Paused);
+        let text = format!("{}: no new run or task starts until it is unpaused", NotCreated::Paused);
         reasons.push(Reason::new(Kind::Paused, text));
     }
     if dag.is_stale {

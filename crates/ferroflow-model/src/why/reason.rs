@@ -157,7 +157,7 @@ impl Reason {
     }
 }
 
-/// That nobody schedules, if so.
+/// That no scheduler is running, if so.
 pub(super) fn without_scheduler(schedulers: &[Component]) -> Option<Reason> {
     if schedulers.iter().any(|scheduler| scheduler.is_alive) {
         return None;

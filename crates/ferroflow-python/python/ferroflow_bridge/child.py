@@ -38,7 +38,7 @@ _log: io.FileIO | None = None
 # The folders of the import path that were missing when children were last prepared for: plugins, say.
 _missing: list[str] = []
 
-# The standard streams that were replaced. If nobody held them, they would close the descriptors of the new.
+# The standard streams that were replaced. If nothing held them, they would close the descriptors of the new.
 _replaced: list[io.TextIOWrapper] = []
 
 
@@ -73,7 +73,7 @@ def be_forked() -> None:
 
 
 def print_nowhere() -> None:
-    """In a child that nobody reads from."""
+    """In a child that is not read from."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     for fd in (1, 2, _log.fileno()):
         os.dup2(nothing, fd, inheritable=fd <= 2)

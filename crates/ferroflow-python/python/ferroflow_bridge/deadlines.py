@@ -1,4 +1,4 @@
-"""Deadline references that somebody wrote: asked for a run to be made, as official schedulers ask them."""
+"""Custom deadline references, asked for a run to be made, as official schedulers ask them."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class _Request(dict):
 
 
 def receive(requests: socket.socket) -> dict:
-    """What is to be done."""
+    """What is asked for."""
     return _decoder(requests)._get_response()
 
 

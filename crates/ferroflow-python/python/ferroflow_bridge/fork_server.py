@@ -105,12 +105,12 @@ def send(control: socket.socket, message: dict, fds: list[int] | None = None) ->
         try:
             socket.send_fds(control, [packet], fds or [])
         except (BrokenPipeError, ConnectionResetError):
-            # If nobody listens any more, the next read says so.
+            # If there is no reader any more, the next read says so.
             return
         except OSError as error:
             if error.errno not in _FOR_NOW:
                 raise
-            # All children would end with us, and nobody else can tell what became of them.
+            # All children would end with us, and no other process can tell what became of them.
             time.sleep(_UNTIL_ROOM)
         else:
             return
@@ -198,7 +198,7 @@ class ForkServer:
         finally:
             for fd in fds:
                 os.close(fd)
-        # Also done by the child; whoever comes first.
+        # Also done by the child; the first to come does it.
         with contextlib.suppress(OSError):
             os.setpgid(pid, pid)
         self.has_begun(id_, pid)

@@ -47,7 +47,7 @@ MODULES = {
 
 METHODS: dict[str, Callable[..., Any]] = {}
 
-# An error is read by people: the last calls say where, and a text without end is of use to nobody.
+# An error is read by people: the last calls say where, and a text without end is of no use.
 MOST_CALLS = 6
 MOST_TEXT = 8_000
 
@@ -151,7 +151,7 @@ def _frame(answer: dict[str, Any]) -> bytes:
 
 
 def describe_error(error: BaseException) -> dict[str, str]:
-    """What went wrong, for somebody who wrote the user code: without the calls of this package."""
+    """What went wrong, for the author of the user code: without the calls of this package."""
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     own = _without_own_calls(error.__traceback__)

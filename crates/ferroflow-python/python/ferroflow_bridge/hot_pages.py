@@ -72,7 +72,7 @@ def _written_to(within: Callable[[], AbstractContextManager], work: Callable) ->
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
-        # Or nobody would be told that nobody reads any more.
+        # Or it would not be noticed that there is no reader any more.
         os.close(read)
         _end_with(lambda: _have_told(within, work, write), parent)
     os.close(write)

@@ -34,7 +34,7 @@ HOOKS = (
 
 @method("scheduler_listener.hears")
 def hears() -> list[str]:
-    """The hooks that somebody listens to."""
+    """The hooks that a listener implements."""
     return [name for name in HOOKS if getattr(_listeners().hook, name).get_hookimpls()]
 
 

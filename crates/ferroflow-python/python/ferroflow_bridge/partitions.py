@@ -1,4 +1,4 @@
-"""Partitions whose mappers, windows or timetable somebody wrote: asked as official components ask them."""
+"""Partitions with custom mappers, windows or timetables, asked as official components ask them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _SECONDS = 2.0
 
 
 def kill(is_wanted: Callable[[int], bool], immortal: set[int]) -> set[int]:
-    """Kills the children of this process that nobody wants, and theirs in turn, as they come to it.
+    """Kills the unwanted children of this process, and theirs in turn, as they come to it.
 
     Those that do not die, or may not be killed, are told once and answered: they are not waited for again.
     """

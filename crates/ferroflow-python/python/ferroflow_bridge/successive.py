@@ -2,7 +2,7 @@
 
 To fork a process for a task, and to copy all the memory that it writes to, takes several times as long as a
 short task itself. A process that has run one is ready for the next, if it is as it was before: what user code
-leaves behind within Python cannot be seen, which is why somebody has to ask for this.
+leaves behind within Python cannot be seen, which is why it is off by default.
 
 Between a template and each of these processes there is one more socket:
 
@@ -210,7 +210,7 @@ class _Process:
         self.memory = _peak()
 
     def is_restored(self) -> bool:
-        """Makes it so again. False if that cannot be: then it is for nobody else."""
+        """Makes it so again. False if that cannot be: then no other task may have it."""
         # For all that the task knows, its process ends.
         atexit._run_exitfuncs()
         if dict(os.environ) != self.environment:

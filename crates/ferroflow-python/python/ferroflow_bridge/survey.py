@@ -1,4 +1,4 @@
-"""Which extension points of Airflow somebody has used here."""
+"""Which extension points of Airflow are used here."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _plugin(plugin: Any) -> dict[str, Any]:
 
 
 def _implementations(manager: Any, own: str | None) -> list[dict[str, str]]:
-    """Which hooks somebody implements, and where. Airflow's own defaults are in the module `own`."""
+    """Which hooks are implemented, and where. Airflow's own defaults are in the module `own`."""
     found = []
     for name, caller in sorted(vars(manager.hook).items()):
         for implementation in getattr(caller, "get_hookimpls", list)():

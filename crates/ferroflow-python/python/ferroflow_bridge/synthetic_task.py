@@ -2,7 +2,7 @@
 
 That is not work of a task, but what Python and Airflow find out once and remember: how classes relate, how
 messages and templates are read, which modules are needed on the way. Nothing of it leaves this process: no
-plugin is loaded, nobody listens, no XCom is pushed, no metric sent, and the environment is as it was before.
+plugin is loaded, there is no listener, no XCom is pushed, no metric sent, and the environment is as it was before.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _in_bundle(folder: Path):
 
 @contextlib.contextmanager
 def _without_listeners():
-    """Whoever listens is found in the children, where plugins are loaded."""
+    """Listeners are found in the children, where plugins are loaded."""
     original = listener.integrate_listener_plugins
     listener.integrate_listener_plugins = lambda manager: None
     try:
@@ -150,7 +150,7 @@ def _without_listeners():
 
 @contextlib.contextmanager
 def _without_metrics():
-    """These tasks are nobody's. Children set up their metrics themselves."""
+    """These tasks belong to no processor. Children set up their metrics themselves."""
     stats = task_runner.stats
     original = (stats._factory, stats._backend, stats._get_backend)
     nothing = stats.NoStatsLogger()

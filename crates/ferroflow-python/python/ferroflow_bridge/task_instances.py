@@ -1,6 +1,6 @@
 """Task instances as weight rules and the mutation hook want them: asked as the official scheduler asks.
 
-Nothing is written here. Rows are read in a session that is rolled back; whoever asks writes the answers.
+Nothing is written here. Rows are read in a session that is rolled back; the caller writes the answers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MOST_DAGS = 100
 
 @method("task_instances.has_hook")
 def has_hook() -> bool:
-    """Whether somebody wants to change task instances: `airflow_local_settings` or a policy plugin."""
+    """Whether the site changes task instances: `airflow_local_settings` or a policy plugin."""
     hooks = settings.get_policy_plugin_manager().hook
     is_replaced = settings.task_instance_mutation_hook.__module__ != "airflow.settings"
     return is_replaced or bool(hooks.task_instance_mutation_hook.get_hookimpls())

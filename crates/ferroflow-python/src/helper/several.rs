@@ -42,7 +42,7 @@ impl Helpers {
     }
 }
 
-/// A helper of one's own. It is free before somebody else is let in.
+/// A helper of one's own. It is free before the next caller is let in.
 pub(crate) struct Seat<'a> {
     all: &'a [Helper],
     taken: Taken<'a>,
@@ -64,7 +64,7 @@ impl Seat<'_> {
     }
 }
 
-/// A helper that is not free. It is when this is dropped, also by somebody who does not wait any longer.
+/// A helper that is not free. It is when this is dropped, also by a caller that does not wait any longer.
 struct Taken<'a> {
     place: usize,
     /// Whether it has no process that could answer at once: those that have one come first.

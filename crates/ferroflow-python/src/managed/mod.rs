@@ -87,7 +87,7 @@ pub enum InstallError {
         /// Where to read more.
         log: PathBuf,
     },
-    /// Somebody stopped it.
+    /// It was stopped.
     #[error("stopped; run `ferroflow python install` again to go on")]
     Stopped,
     /// The folder cannot be written.

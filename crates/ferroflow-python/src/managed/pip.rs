@@ -117,7 +117,7 @@ impl Pip<'_> {
             .env_clear()
             .envs(variables.filter(|(name, _)| is_kept(&name.to_string_lossy())))
             .current_dir(self.root)
-            // An empty file, and the lock: whoever has it open holds it.
+            // An empty file, and the lock: the process that has it open holds it.
             .stdin(Stdio::from(self.lock.try_clone()?));
         Ok(command)
     }

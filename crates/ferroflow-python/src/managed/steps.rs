@@ -87,7 +87,7 @@ impl Steps {
         self.write("")
     }
 
-    /// At once: whoever is killed leaves the old text or the new one.
+    /// At once: a process that is killed leaves the old text or the new one.
     fn write(&self, at_work: &str) -> io::Result<()> {
         let mut text = String::new();
         for step in &self.done {

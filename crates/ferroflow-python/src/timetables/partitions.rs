@@ -1,4 +1,4 @@
-//! Partitions of DAGs whose mappers, windows or timetable somebody wrote in Python.
+//! Partitions of DAGs with custom mappers, windows or timetables.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroI32;

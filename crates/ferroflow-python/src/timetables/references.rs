@@ -1,4 +1,4 @@
-//! Deadline references that somebody wrote in Python.
+//! Custom deadline references.
 
 use std::collections::BTreeSet;
 
@@ -72,7 +72,7 @@ impl Timetables {
         });
         let class = class.to_owned();
         let who = format!("{} {}", run.dag_id, reference.text());
-        // Whoever has no answer has no deadline: one that hangs may not cost others of the class theirs.
+        // A reference without an answer gives no deadline: one that hangs may not cost others of the class theirs.
         let classes = BTreeSet::from([class.clone()]);
         let subject = Subject { who: &who, classes, is_asked_again: false };
         let answer = self.asking.call(&subject, "deadline.base", params).await;

@@ -8,9 +8,9 @@ mod patience;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::task_instance::dependencies::Stand;
 use ferroflow_db::task_instance::scheduling::InstanceRow;
+use ferroflow_model::key::TaskInstanceKey;
 use ferroflow_model::readiness::{InstanceRef, WhenReady};
 use ferroflow_model::state::{RunType, TaskState};
 use jiff::Timestamp;
@@ -19,28 +19,8 @@ use uuid::Uuid;
 use crate::fair_queue::{Cause, FairQueue};
 use crate::run::{ActiveRun, Compared, Definition};
 
+pub use ferroflow_model::key::RunKey;
 pub use patience::Obstacle;
-
-/// Which run.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RunKey {
-    /// The DAG.
-    pub dag_id: String,
-    /// The name of the run.
-    pub run_id: String,
-}
-
-impl std::fmt::Display for RunKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "run {} of DAG {}", self.run_id, self.dag_id)
-    }
-}
-
-impl From<&TaskInstanceKey> for RunKey {
-    fn from(key: &TaskInstanceKey) -> Self {
-        Self { dag_id: key.dag_id.clone(), run_id: key.run_id.clone() }
-    }
-}
 
 /// The runs that are looked after.
 #[derive(Debug, Default)]
@@ -138,7 +118,7 @@ impl ActiveRuns {
 
     /// A task instance has gone to a state: this try of it. False if its run is not looked after.
     pub fn mark_changed(&mut self, key: &TaskInstanceKey, id: Uuid, state: Option<TaskState>) -> bool {
-        let run_key = RunKey::from(key);
+        let run_key = key.run();
         let Some(entry) = self.runs.get_mut(&run_key) else { return false };
         let mut is_worth_a_look = true;
         if let Some(run) = entry.run.as_mut() {

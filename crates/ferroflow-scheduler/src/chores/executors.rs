@@ -76,7 +76,7 @@ impl Executors for LocalOnly {
     }
 
     async fn end_tasks(&self, orphans: &[Orphan]) {
-        self.supervision.end_tasks(orphans).await;
+        ferroflow_executor::end_tasks(&self.supervision, orphans).await;
     }
 
     fn is_alive(&self, id: Uuid) -> bool {
@@ -84,7 +84,7 @@ impl Executors for LocalOnly {
     }
 
     async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
-        self.supervision.adopt(orphan).await
+        ferroflow_executor::adopt(&self.supervision, orphan).await
     }
 
     /// Its row is changed before it is told, and a task whose row is not queued does not start.
@@ -124,6 +124,6 @@ impl Executors for LocalOnly {
 
     async fn end_callbacks(&self, callbacks: &[CallbackInHand]) {
         let processes = callbacks.iter().filter_map(|one| Some((one.id, one.holder.process.as_ref()?)));
-        self.supervision.end_callbacks(processes).await;
+        ferroflow_executor::end_callbacks(&self.supervision, processes).await;
     }
 }

@@ -18,7 +18,7 @@ async fn reasons_of_dags(server: Server) {
     assert!(matches!(place.ask(&["nothing"]).await, Err(NoAnswer::NoDag(_))));
     let sketch = Sketch::of("a");
     place.dag("by_hand", &sketch, |_| {}).await;
-    let no_schedule = "no_schedule: it has no schedule: somebody has to ask for a run";
+    let no_schedule = "no_schedule: it has no schedule: runs are only triggered";
     assert_eq!(place.reasons(&["by_hand"]).await, ["no_scheduler: no scheduler runs", no_schedule]);
     let dead = place.component("SchedulerJob", 600).await;
     let silent =
@@ -60,7 +60,7 @@ async fn reasons_of_dags(server: Server) {
     assert_eq!(place.reasons(&["once"]).await, [over]);
 
     place.dag("gone", &sketch, |row| (row.is_paused, row.is_stale) = (true, true)).await;
-    let paused = "paused: the DAG is paused: nothing new of it begins until somebody unpauses it";
+    let paused = "paused: the DAG is paused: no new run or task starts until it is unpaused";
     let stale = "stale: the DAG is stale: its file is gone";
     assert_eq!(place.reasons(&["gone"]).await, [paused, stale, no_schedule]);
     testing::change(&place.db, "DELETE FROM serialized_dag WHERE dag_id = 'gone'").await.unwrap();

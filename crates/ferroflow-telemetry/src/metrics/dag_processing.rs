@@ -64,7 +64,7 @@ pub fn processor_timeout(file: File<'_>) {
     counter!("dag_processing.processor_timeouts", vec![file.path_tag()]).increment(1);
 }
 
-/// A timetable of somebody's own failed, so that its DAG gets no runs. Airflow has no such metric.
+/// A custom timetable failed, so that its DAG gets no runs. Airflow has no such metric.
 pub fn timetable_failed(file: File<'_>) {
     counter!("dag_processing.timetable_failures", vec![file.path_tag(), file.bundle_tag()]).increment(1);
 }

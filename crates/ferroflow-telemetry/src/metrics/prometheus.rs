@@ -22,7 +22,7 @@ const BUCKETS: [f64; 20] = [
     3600.0, 14_400.0, 86_400.0,
 ];
 
-/// A gauge that nobody has set for so long is not shown any more: its task or pool is gone, or has nothing to show.
+/// A gauge that was not set for so long is not shown any more: its task or pool is gone, or has nothing to show.
 const FORGOTTEN_AFTER: Duration = Duration::from_mins(10);
 
 /// Tags that have another value for every run or process.
@@ -45,7 +45,7 @@ impl Shown {
         self.0.render()
     }
 
-    /// Sums up what was measured since the last time. Without it, what nobody reads would pile up.
+    /// Sums up what was measured since the last time. Without it, what is never read would pile up.
     pub fn sum_up(&self) {
         self.0.run_upkeep();
     }

@@ -42,7 +42,7 @@ pub enum MetricsError {
         /// Why not.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// OpenTelemetry is on, and nobody says where to.
+    /// OpenTelemetry is on, and no endpoint is configured.
     #[error(
         "[metrics] otel_on is set, and not where metrics go; set OTEL_EXPORTER_OTLP_ENDPOINT, or [metrics] otel_host and \
          otel_port"
@@ -139,7 +139,7 @@ impl Metric {
         }
     }
 
-    /// A full buffer, or nobody who listens: the datagram is lost.
+    /// A full buffer, or no listener: the datagram is lost.
     fn datagram(&self, text: &str) {
         drop(self.socket.send(text.as_bytes()));
     }

@@ -146,7 +146,7 @@ pub fn killed_externally(task: TaskTags<'_>) {
     counter!("scheduler.tasks.killed_externally", task.labels()).increment(1);
 }
 
-/// Of the task instances that nobody looked after, so many begin anew, and so many are looked after now.
+/// Of the task instances that no scheduler looked after, so many begin anew, and so many are looked after now.
 pub fn orphans(cleared: usize, adopted: usize) {
     add("scheduler.orphaned_tasks.cleared", cleared);
     add("scheduler.orphaned_tasks.adopted", adopted);

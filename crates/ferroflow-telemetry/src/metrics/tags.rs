@@ -60,7 +60,7 @@ pub(super) fn tag(name: &'static str, value: &str) -> Label {
 }
 
 /// A number of things, as gauges take it.
-#[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 of anything")]
+#[expect(clippy::cast_precision_loss, reason = "no count comes near 2^53")]
 pub(super) fn counted(number: impl TryInto<i64>) -> f64 {
     number.try_into().unwrap_or(i64::MAX) as f64
 }

@@ -10,7 +10,7 @@ use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_db::callback::due::HolderProcess;
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_execution::{Host, MaskRules, Masker, Rules, Service};
-use ferroflow_executor::{Adopted, Orphan, Supervision, TaskLogs};
+use ferroflow_executor::{Adopted, Orphan, Supervision, TaskLogs, adopt, end_callbacks, end_tasks};
 use ferroflow_model::state::TaskState;
 use ferroflow_python::{Entry, ForkServer, ForkServerOptions, processes};
 use ferroflow_telemetry::clock;
@@ -58,8 +58,8 @@ lasting("later", 1)
     assert_eq!((tried_again.state, given_up.state), (TaskState::Running, TaskState::Running));
 
     let elsewhere = Orphan { hostname: Some("another host".to_owned()), ..tried_again.clone() };
-    assert_eq!(supervision.adopt(&elsewhere).await.unwrap(), Adopted::Elsewhere);
-    assert_eq!(supervision.adopt(&later).await.unwrap(), Adopted::NotBegun);
+    assert_eq!(adopt(&supervision, &elsewhere).await.unwrap(), Adopted::Elsewhere);
+    assert_eq!(adopt(&supervision, &later).await.unwrap(), Adopted::NotBegun);
     let before = stage.states().await;
     assert_eq!((&*before["tried_again"], &*before["later"]), ("running 1", "queued 1"), "{before:?}");
 
@@ -70,7 +70,7 @@ lasting("later", 1)
     assert_eq!((&*after["tried_again"], &*after["given_up"]), ("up_for_retry 1", "failed 1"), "{after:?}");
     assert_eq!(after["later"], "queued 1");
     // What has been settled stays so, and nobody is told twice.
-    assert_eq!(supervision.adopt(&given_up).await.unwrap(), Adopted::Settled);
+    assert_eq!(adopt(&supervision, &given_up).await.unwrap(), Adopted::Settled);
     let callbacks = stage.ask("SELECT CAST(data AS CHAR(9999)) AS answer FROM callback").await;
     assert_eq!(callbacks.len(), 2, "{callbacks:?}");
     for callback in &callbacks {
@@ -95,13 +95,13 @@ async fn a_locked_row_holds_nobody_up(stage: &Stage, supervision: &Supervision, 
     stage.place.db().execute(running).await;
     let [locked, free] = &orphans;
     let held = HeldRows::of(stage.place.db(), vec![locked.id]).await;
-    let refusal = supervision.adopt(locked).await.unwrap_err();
+    let refusal = adopt(supervision, locked).await.unwrap_err();
     assert!(refusal.is_busy(), "{refusal:?}");
-    assert_eq!(supervision.adopt(free).await.unwrap(), Adopted::Settled);
+    assert_eq!(adopt(supervision, free).await.unwrap(), Adopted::Settled);
     let states = stage.states().await;
     assert_eq!((&*states["later"], &*states["given_up"]), ("running 1", "failed 1"), "{states:?}");
     held.let_go().await;
-    assert_eq!(supervision.adopt(locked).await.unwrap(), Adopted::Settled);
+    assert_eq!(adopt(supervision, locked).await.unwrap(), Adopted::Settled);
     assert_eq!(stage.states().await["later"], "failed 1");
 }
 
@@ -112,8 +112,8 @@ async fn only_its_own_process_is_ended(supervision: &Supervision, own: &Orphan, 
     let adopt = async |orphan: &Orphan, process: &Sleeping, last_seen: Timestamp| {
         let (pid, last_seen) = (Some(process.pid), Some(last_seen));
         let orphan = Orphan { pid, last_seen, ..orphan.clone() };
-        supervision.end_tasks(std::slice::from_ref(&orphan)).await;
-        assert_eq!(supervision.adopt(&orphan).await.unwrap(), Adopted::Settled);
+        end_tasks(supervision, std::slice::from_ref(&orphan)).await;
+        assert_eq!(adopt(supervision, &orphan).await.unwrap(), Adopted::Settled);
     };
     let title = |orphan: &Orphan| format!("airflow worker -- {} a b c", orphan.id);
     let long_ago = Timestamp::UNIX_EPOCH;
@@ -151,7 +151,7 @@ async fn only_its_own_callback_is_ended(supervision: &Supervision, hostname: &st
     let id = Uuid::from_u128(1);
     let end = async |process: &Sleeping, seen: Timestamp| {
         let process = HolderProcess { pid: process.pid, hostname: hostname.to_owned(), seen: Some(seen) };
-        supervision.end_callbacks(std::iter::once((id, &process))).await;
+        end_callbacks(supervision, std::iter::once((id, &process))).await;
     };
     let (untold, told) =
         (processes::untold_title(Entry::Callback), format!("airflow worker -- LocalExecutor: called {id}"));

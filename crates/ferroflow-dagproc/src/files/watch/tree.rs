@@ -223,7 +223,7 @@ impl Tree {
         self.roots[index].is_supported = false;
         self.forget_below(&root);
         if self.roots.iter().all(|root| !root.is_supported) {
-            // Nobody is left to tell: this ends the stream of events.
+            // The receiver is gone: this ends the stream of events.
             self.notifier = None;
         }
         Change { root, what: Changed::Unsupported(why) }

@@ -129,7 +129,7 @@ impl<'v> Draft<'v> {
         true
     }
 
-    /// What is not known here is somebody's own, or newer.
+    /// What is not known here is a custom class, or newer.
     fn read_setting(
         &mut self,
         reader: &mut Reader<'v>,

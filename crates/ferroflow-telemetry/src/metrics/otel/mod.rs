@@ -27,7 +27,7 @@ use super::name::{Rules, is_plain_enough};
 use super::recorder::MetricsError;
 use super::settings::{MetricsSettings, OtelSettings};
 
-/// How often metrics are sent unless somebody says otherwise.
+/// How often metrics are sent unless configured otherwise.
 const INTERVAL: Duration = Duration::from_mins(1);
 
 /// The longest name. A legacy one that is longer is cut off there; any other is not sent.

@@ -13,7 +13,7 @@ use rmpv::Value;
 
 use uuid::Uuid;
 
-use super::ConnectionTestWorkload;
+use crate::ConnectionTestWorkload;
 use crate::room::when_there_is_room;
 use crate::supervise::{GRACE, Supervision};
 
@@ -23,7 +23,7 @@ const LEEWAY: Duration = Duration::from_secs(15);
 impl Supervision {
     /// Tries a connection. What comes of it, its process tells; if it told nothing, that is put down. Answers what is left
     /// of a process that cannot be killed.
-    pub(super) async fn try_connection(&self, workload: &ConnectionTestWorkload) -> Option<Remains> {
+    pub async fn try_connection(&self, workload: &ConnectionTestWorkload) -> Option<Remains> {
         let (told, mut remains) = (ToldTest::default(), None);
         if let Err(reason) = self.try_to_try_connection(workload, &told, &mut remains).await {
             // It may have told while its row was locked, and be ended because that took long.

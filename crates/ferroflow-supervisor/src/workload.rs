@@ -1,6 +1,7 @@
 //! What an executor is given to run.
 
 use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_model::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -59,6 +60,32 @@ pub struct WorkloadInstance {
     pub pool_slots: i32,
     /// The higher, the earlier.
     pub priority_weight: i32,
+}
+
+/// A callback to run: Airflow's `ExecuteCallback`. Its row is queued.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallbackWorkload {
+    /// Its identity.
+    pub id: Uuid,
+    /// What to call, as it is stored.
+    pub data: Json,
+    /// The file of the DAG that it is about, relative to its bundle.
+    pub dag_rel_path: String,
+    /// The bundle.
+    pub bundle_info: Bundle,
+    /// Where its log goes, relative to `[logging] base_log_folder`.
+    pub log_path: String,
+    /// The job of the scheduler that has queued it.
+    pub job_id: i64,
+}
+
+/// A connection to try: Airflow's `TestConnection`. Its row is queued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionTestWorkload {
+    /// The identity of the test.
+    pub id: Uuid,
+    /// The connection.
+    pub connection_id: String,
 }
 
 impl WorkloadInstance {

@@ -11,19 +11,19 @@ use ferroflow_telemetry::clock::Stopwatch;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-pub(crate) use look_after::look_after;
+pub use look_after::look_after;
 
 /// The task instances that an executor runs. A try that was put off may be here twice: once for the process that is
 /// about to end, and once for the next.
 #[derive(Debug, Default)]
-pub(crate) struct Running {
+pub struct Running {
     entries: Mutex<HashMap<Ticket, Entry>>,
     next: AtomicU64,
 }
 
 /// One stay of a task instance in an executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Ticket(u64);
+pub struct Ticket(u64);
 
 #[derive(Debug)]
 struct Entry {
@@ -57,7 +57,7 @@ struct Beating {
 
 impl Running {
     /// Takes one up. What it is told to do comes through the receiver.
-    pub(crate) fn add(&self, id: Uuid) -> (Ticket, watch::Receiver<Option<EndOrder>>) {
+    pub fn add(&self, id: Uuid) -> (Ticket, watch::Receiver<Option<EndOrder>>) {
         let (orders, receiver) = watch::channel(None);
         let ticket = Ticket(self.next.fetch_add(1, Ordering::Relaxed));
         let entry = Entry { id, orders, stage: Stage::Starting, has_slot: true, remains: None };
@@ -65,38 +65,38 @@ impl Running {
         (ticket, receiver)
     }
 
-    pub(crate) fn remove(&self, ticket: Ticket) {
+    pub fn remove(&self, ticket: Ticket) {
         self.lock().remove(&ticket);
     }
 
     /// How many slots they take.
-    pub(crate) fn slots(&self) -> usize {
+    pub fn slots(&self) -> usize {
         self.lock().values().filter(|entry| entry.has_slot).count()
     }
 
     /// Its process cannot be killed, and has its slot until it is gone.
-    pub(crate) fn cannot_be_killed(&self, ticket: Ticket, remains: Remains) {
+    pub fn cannot_be_killed(&self, ticket: Ticket, remains: Remains) {
         if let Some(entry) = self.lock().get_mut(&ticket) {
             entry.remains = Some(remains);
         }
     }
 
     /// It takes no slot any more, but is looked after as before. False if it took none, or if its process is there still.
-    pub(crate) fn give_slot_back(&self, ticket: Ticket) -> bool {
+    pub fn give_slot_back(&self, ticket: Ticket) -> bool {
         self.lock().get_mut(&ticket).is_some_and(|entry| {
             entry.remains.as_ref().is_none_or(Remains::is_gone) && std::mem::take(&mut entry.has_slot)
         })
     }
 
     /// It runs as this process, and its row says so since now.
-    pub(crate) fn started(&self, ticket: Ticket, pid: i32) {
+    pub fn started(&self, ticket: Ticket, pid: i32) {
         if let Some(entry) = self.lock().get_mut(&ticket) {
             entry.stage = Stage::Running(Beating { pid, last: Stopwatch::start() });
         }
     }
 
     /// It tells its state, or could not. Nobody turns it away in between.
-    pub(crate) fn tells(&self, ticket: Ticket, is_telling: bool) {
+    pub fn tells(&self, ticket: Ticket, is_telling: bool) {
         let mut running = self.lock();
         let Some(entry) = running.get_mut(&ticket) else { return };
         match entry.stage {
@@ -114,19 +114,19 @@ impl Running {
     }
 
     /// Its row does not say any more that it runs.
-    pub(crate) fn settled(&self, ticket: Ticket) {
+    pub fn settled(&self, ticket: Ticket) {
         if let Some(entry) = self.lock().get_mut(&ticket) {
             entry.stage = Stage::Settled;
         }
     }
 
     /// Tells it to end because it is not wanted any more. What has told its state may finish.
-    pub(crate) fn turn_away(&self, id: Uuid) {
+    pub fn turn_away(&self, id: Uuid) {
         self.lock().values_mut().filter(|entry| entry.id == id).for_each(Entry::turn_away);
     }
 
     /// Tells all of them to end.
-    pub(crate) fn order_all(&self, order: EndOrder) {
+    pub fn order_all(&self, order: EndOrder) {
         self.lock().values().for_each(|entry| entry.order(order));
     }
 
@@ -166,7 +166,7 @@ impl Running {
     }
 
     /// Whether it runs here and is told of, though others may have locked its row. Once it is not, it is given up here.
-    pub(crate) fn lives(&self, id: Uuid, limit: Duration) -> bool {
+    pub fn lives(&self, id: Uuid, limit: Duration) -> bool {
         self.lock().values_mut().any(|entry| {
             entry.id == id && entry.beating().is_some_and(|beating| beating.last.elapsed() < limit)
         })

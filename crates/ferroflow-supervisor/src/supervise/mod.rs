@@ -40,15 +40,16 @@ const SLOT_HELD: Duration = Duration::from_mins(1);
 
 /// What supervisors of one process have in common.
 pub struct Supervision {
-    pub(crate) service: Service,
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) host: Host,
+    /// What answers user code.
+    pub service: Service,
+    pub settings: Arc<Settings>,
+    pub host: Host,
     pub(crate) python: ForkServer,
     zygotes: Zygotes,
     pub(crate) logs: TaskLogs,
     runs: RunMaking,
     /// When this process has little time left.
-    pub(crate) hurry: CancellationToken,
+    pub hurry: CancellationToken,
 }
 
 /// Why no task can be supervised.
@@ -105,7 +106,7 @@ impl Supervision {
 }
 
 /// What an executor hears of a task instance while it runs.
-pub(crate) trait Watcher: Send + Sync {
+pub trait Watcher: Send + Sync {
     /// It runs, as this process.
     fn started(&self, pid: i32);
     /// Its process cannot be killed, and has its slot until it is gone.
@@ -122,7 +123,7 @@ pub(crate) trait Watcher: Send + Sync {
 
 /// A task instance that is not running any more.
 #[derive(Debug)]
-pub(crate) enum Supervised {
+pub enum Supervised {
     /// Its process has ended, and its row tells what became of it.
     Ended,
     /// The same, but its process cannot be killed, and has its slot until it is gone.
@@ -133,7 +134,7 @@ pub(crate) enum Supervised {
 
 impl Supervision {
     /// Runs a task instance to its end. `order` tells it to end before.
-    pub(crate) async fn supervise(
+    pub async fn supervise(
         &self,
         workload: &Workload,
         watcher: &dyn Watcher,
@@ -178,12 +179,12 @@ impl Supervision {
     }
 
     /// Has no process wait for a task from now on, and nobody for one that cannot be killed.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.zygotes.close();
     }
 
     /// Waits until a process is gone that cannot be killed, unless the executor stops.
-    pub(crate) async fn until_gone(&self, remains: &Remains) {
+    pub async fn until_gone(&self, remains: &Remains) {
         tokio::select! {
             () = remains.gone() => {}
             () = self.zygotes.closed() => {}

@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// Looks after what runs, without end. Costs nothing while nothing runs.
-pub(crate) async fn look_after(supervision: &Supervision, running: &Running) {
+pub async fn look_after(supervision: &Supervision, running: &Running) {
     let settings = &supervision.settings;
     let times = Times {
         look: LOOK,

@@ -11,7 +11,7 @@ use ferroflow_python::{Child, ChildLimits, Entry, Remains, Sink, serve};
 use ferroflow_telemetry::{chain, clock};
 use rmpv::Value;
 
-use super::CallbackWorkload;
+use crate::CallbackWorkload;
 use crate::room::when_there_is_room;
 use crate::supervise::{GRACE, Supervision, how};
 use crate::task_log::TaskLog;
@@ -19,7 +19,7 @@ use crate::task_log::TaskLog;
 impl Supervision {
     /// Runs a callback to its end, and puts down what became of it. One that is not queued any more is left alone. Answers
     /// what is left of a process that cannot be killed.
-    pub(super) async fn run_callback(&self, workload: &CallbackWorkload) -> Option<Remains> {
+    pub async fn run_callback(&self, workload: &CallbackWorkload) -> Option<Remains> {
         let mut remains = None;
         if let Err(refusal) = self.try_to_run_callback(workload, &mut remains).await {
             tracing::error!(id = %workload.id, "what became of a callback cannot be stored: {}", chain(&refusal));
