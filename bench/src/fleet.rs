@@ -3,24 +3,26 @@
 //! All else is as in `ferroflow scheduler`: what is measured by `airflow_fleet.py` is the scheduler and the database.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::{Db, Options, notifications};
-use ferroflow_execution::{Host, MaskRules, Masker, Refusal, Rules, Service};
-use ferroflow_executor::{Adopted, Event, Executor, Orphan, Workload};
+use ferroflow_execution::{Host, Rules, Service};
+use ferroflow_executor::{
+    Executor, ExecutorSet, LocalExecutor, NamedExecutor, Slots, Workload, executor_events,
+};
 use ferroflow_model::state::JobState;
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
 use ferroflow_python::{ForkServer, ForkServerOptions};
 use ferroflow_scheduler::chores::{KeptBack, Unsettled};
-use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
-use ferroflow_scheduler::run::{ExecutorNames, Pace, RunSettings};
+use ferroflow_scheduler::executors::Executors;
+use ferroflow_scheduler::run::{Pace, RunSettings};
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
-use ferroflow_scheduler::{Context, Definitions, LOCK_PATIENCE, LogPaths, Progress, Questions, chores, job};
+use ferroflow_scheduler::{Context, Definitions, LOCK_PATIENCE, LogPaths, Progress, Questions, job};
 use ferroflow_telemetry::{LogForm, clock, start_logging};
 use jiff::SignedDuration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -33,54 +35,30 @@ const RUNS_AT_A_TIME: usize = 4;
 /// Takes what it is given, and does nothing with it.
 struct RunsNothing {
     slots: usize,
-    taken: HashSet<Uuid>,
+    taken: Mutex<HashSet<Uuid>>,
+}
+
+impl RunsNothing {
+    fn taken(&self) -> MutexGuard<'_, HashSet<Uuid>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Executor for RunsNothing {
-    fn free_slots(&self) -> usize {
-        self.slots.saturating_sub(self.taken.len())
+    fn slots(&self) -> Slots {
+        Slots { all: self.slots, tasks: self.taken().len(), others: 0 }
     }
 
-    fn submit(&mut self, workload: Workload) {
-        self.taken.insert(workload.ti.id);
+    fn submit(&self, workloads: Vec<Workload>) {
+        self.taken().extend(workloads.iter().map(|workload| workload.key().id()));
     }
 
-    async fn next_event(&mut self) -> Event {
-        std::future::pending().await
+    fn terminate(&self, id: Uuid) {
+        self.taken().remove(&id);
     }
 
-    fn terminate(&mut self, id: Uuid) {
-        self.taken.remove(&id);
-    }
-}
-
-/// What chores ask of it.
-#[derive(Clone)]
-struct Nothing;
-
-impl chores::Executors for Nothing {
-    fn has(&self, _executor: Option<&str>) -> bool {
+    fn can_revoke(&self) -> bool {
         true
-    }
-
-    async fn adopt(&self, _orphan: &Orphan) -> Result<Adopted, Refusal> {
-        Ok(Adopted::Elsewhere)
-    }
-
-    fn can_take_back(&self, _executor: Option<&str>) -> bool {
-        true
-    }
-
-    fn runs_callbacks(&self, _executor: Option<&str>) -> bool {
-        false
-    }
-
-    fn tests_connections(&self, _executor: Option<&str>) -> bool {
-        false
-    }
-
-    fn free_slots(&self) -> usize {
-        0
     }
 }
 
@@ -107,7 +85,6 @@ async fn schedule() -> Result<()> {
         cx: Arc::new(cx),
         paths: LogPaths::new(&settings.logging.log_filename_template)?,
         executors: executors(&settings),
-        adopters: Nothing,
         width: RUNS_AT_A_TIME,
     };
     let (stop, interval) = (CancellationToken::new(), settings.scheduler.scheduler_heartbeat_sec);
@@ -181,7 +158,6 @@ fn context(
             environment: Arc::new(environment),
             backend: None,
             timetables: Some(Arc::clone(&timetables)),
-            masker: Arc::new(Masker::new(MaskRules::default())),
             rules: Rules::of(settings),
         },
         timetables: Some(timetables),
@@ -192,13 +168,10 @@ fn context(
     })
 }
 
-fn executors(settings: &Settings) -> Executors<RunsNothing> {
+fn executors(settings: &Settings) -> Executors {
     let slots = usize::try_from(settings.core.parallelism).unwrap_or(usize::MAX);
-    let name = ExecutorName {
-        alias: Some("LocalExecutor".to_owned()),
-        module_path: "airflow.executors.local_executor.LocalExecutor".to_owned(),
-        team: None,
-    };
-    let executor = RunsNothing { slots, taken: HashSet::new() };
-    Executors::new(vec![NamedExecutor { name, slots, names: ExecutorNames::None, executor }])
+    let executor = Arc::new(RunsNothing { slots, taken: Mutex::default() });
+    let named = NamedExecutor { name: Arc::new(LocalExecutor::name()), executor };
+    let (_, events) = executor_events();
+    Executors::new(ExecutorSet::new([named]), events)
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::callback::{self, HeldCallback};
-use ferroflow_execution::Asker;
+use ferroflow_execution::wire::Asker;
 use ferroflow_model::{Json, extended_json, standard_json};
 use ferroflow_python::{Cause, ParseOutcome, ParseRequest, Sink, parse};
 use jiff::Timestamp;

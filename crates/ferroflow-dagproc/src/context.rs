@@ -11,9 +11,8 @@ use ferroflow_config::{Environment, Settings};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{Db, ScopedFutureExt as _};
-use ferroflow_execution::{
-    Asker, MaskRules, Masker, ParsingRequests, PythonBackend, Rules, SecretsBackend, Service,
-};
+use ferroflow_execution::wire::{Asker, Client, ParsingRequests};
+use ferroflow_execution::{InProcessApi, MaskRules, Masker, PythonBackend, Rules, SecretsBackend, Service};
 use ferroflow_model::file_queue::SortMode;
 use ferroflow_python::bundles::{Bundles, ConfiguredBundle};
 use ferroflow_python::extensions::{Discovery, Listeners, SecretsBackends};
@@ -66,6 +65,8 @@ pub struct Context {
     waiting_for_python: AtomicUsize,
     /// Whether a DAG has become stale since what all of those have left was deleted.
     pub(crate) has_stale_dags_to_forget: AtomicBool,
+    /// Learns the secrets that user code of DAG files is given.
+    masker: Arc<Masker>,
 }
 
 /// Whether anybody listens to import errors.
@@ -137,7 +138,6 @@ impl Context {
                 environment: Arc::new(environment),
                 backend,
                 timetables: None,
-                masker,
                 rules: Rules::of(&settings),
             },
             timetables: Timetables::new(python.clone(), own.timetable_timeout),
@@ -153,6 +153,7 @@ impl Context {
             configured: OnceCell::new(),
             logs,
             host,
+            masker,
         }
     }
 
@@ -189,7 +190,11 @@ impl Context {
     /// The same, for user code of a DAG file: by that its requests are named in the log.
     pub(crate) fn requests_of(&self, file: &Path) -> ParsingRequests {
         let errand = Some(format!("DAG file {}", file.display()));
-        ParsingRequests { service: self.service.clone(), asker: Asker { errand, ..Asker::default() } }
+        let client = Client {
+            api: Arc::new(InProcessApi::new(self.service.clone())),
+            masker: Arc::clone(&self.masker),
+        };
+        ParsingRequests { client, asker: Asker { errand, ..Asker::default() } }
     }
 
     /// This host.

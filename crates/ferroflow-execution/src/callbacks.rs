@@ -3,48 +3,12 @@
 use ferroflow_db::callback::due::{CallbackInHand, Holder, HolderProcess};
 use ferroflow_db::{ScopedFutureExt as _, callback};
 use ferroflow_model::state::CallbackState;
-use ferroflow_python::Answers;
-use rmpv::Value;
 use uuid::Uuid;
 
-use crate::patience::{Requests, ask_patiently};
-use crate::task::LIMIT;
-use crate::{Answer, Asker, Refusal, Service};
+use crate::{Refusal, Service};
 
 /// What Airflow's scheduler notes of a callback whose process did not end well. Why, its log tells.
 pub const EXECUTION_FAILED: &str = "Execution failed";
-
-/// Answers the messages that a callback sends while an executor runs it.
-#[derive(Clone)]
-pub struct CallbackRequests {
-    /// What answers.
-    pub service: Service,
-    /// The callback.
-    pub callback: Uuid,
-}
-
-impl Answers for CallbackRequests {
-    async fn answer(&self, kind: &str, body: Value) -> Answer {
-        let answered = ask_patiently(self, kind, &body, LIMIT).await;
-        let asker = || Asker::errand("callback", self.callback);
-        answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR", &asker()))
-    }
-}
-
-impl Requests for CallbackRequests {
-    fn service(&mut self) -> &mut Service {
-        &mut self.service
-    }
-
-    async fn answered(&self, kind: &str, body: &Value) -> Result<Answer, Refusal> {
-        match kind {
-            "GetConnection" | "GetVariable" | "GetVariableKeys" | "MaskSecret" => {
-                self.service.answer_common(kind, body).await
-            }
-            _ => Err(Refusal::Unhandled),
-        }
-    }
-}
 
 impl Service {
     /// Notes that a queued callback runs, as this process, and who has it then. `None` if it is not queued any more, or

@@ -1,18 +1,14 @@
 //! Task instances of other DAGs, as sensors of the user's own ask for them.
 
-use std::collections::BTreeMap;
-
 use ferroflow_db::dag_version::{self, serialized_dag};
 use ferroflow_db::task_instance::lookup::{EarlierInstance, Filter, InstanceState};
 use ferroflow_db::{Error, ScopedFutureExt as _, Tx, task_instance};
 use ferroflow_model::dag::{Dag, GroupChild, GroupIndex};
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::state::TaskState;
-use rmpv::Value;
 
-use crate::message::{CountedStates, GetPreviousTi, Instances};
-use crate::value::{body, map, optional, time};
-use crate::{Answer, Refusal, Service, read};
+use crate::api::{CountedStates, Instances, PreviousInstance};
+use crate::{Refusal, Service};
 
 /// How a message calls the state of an instance nobody has looked at.
 const NO_STATE: &str = "null";
@@ -69,7 +65,7 @@ impl Service {
     /// The instance of a task in the latest run, or in the latest before a date.
     pub async fn previous_instance(
         &self,
-        request: &GetPreviousTi,
+        request: &PreviousInstance,
     ) -> Result<Option<EarlierInstance>, Refusal> {
         let state: Option<TaskState> = match request.state.as_deref() {
             None => None,
@@ -82,51 +78,12 @@ impl Service {
         };
         let found = self.db.read(|tx| {
             async move {
-                let GetPreviousTi { dag_id, task_id, logical_date, map_index, .. } = request;
+                let PreviousInstance { dag_id, task_id, logical_date, map_index, .. } = request;
                 task_instance::lookup::previous(tx, dag_id, task_id, *map_index, *logical_date, state).await
             }
             .scope_boxed()
         });
         Ok(found.await?)
-    }
-
-    pub(crate) async fn get_ti_count(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
-        let count = self.instance_count(&read(kind, message)?, &read(kind, message)?).await?;
-        Ok(body("TICount", [("count", count.into())]))
-    }
-
-    pub(crate) async fn get_task_states(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
-        let mut runs: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
-        for InstanceState { run_id, task_id, map_index, state } in
-            self.instance_states(&read(kind, message)?).await?
-        {
-            let name = if map_index < 0 { task_id } else { format!("{task_id}_{map_index}") };
-            runs.entry(run_id).or_default().insert(name, optional(state));
-        }
-        let task_states = runs.into_iter().map(|(run_id, states)| {
-            let states = states.into_iter().map(|(name, state)| (name.into(), state)).collect();
-            (run_id.into(), Value::Map(states))
-        });
-        Ok(body("TaskStatesResult", [("task_states", Value::Map(task_states.collect()))]))
-    }
-
-    pub(crate) async fn get_previous_ti(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
-        let found = self.previous_instance(&read(kind, message)?).await?;
-        let found = found.map(|instance| {
-            map([
-                ("task_id", instance.key.task_id.into()),
-                ("dag_id", instance.key.dag_id.into()),
-                ("run_id", instance.key.run_id.into()),
-                ("logical_date", time(instance.logical_date)),
-                ("start_date", time(instance.start_date)),
-                ("end_date", time(instance.end_date)),
-                ("state", optional(instance.state)),
-                ("try_number", instance.try_number.into()),
-                ("map_index", instance.key.map_index.into()),
-                ("duration", optional(instance.duration)),
-            ])
-        });
-        Ok(body("PreviousTIResult", [("task_instance", optional(found))]))
     }
 
     async fn states(&self, filter: &Filter) -> Result<Vec<InstanceState>, Refusal> {

@@ -1,10 +1,11 @@
-//! The execution service: what user code may ask and report while it runs, as functions on the metadata database.
+//! Airflow's Task Execution API: what user code may ask and report while it runs.
 //!
-//! A method of [`Service`] is one operation of Airflow's Task Execution API: it takes and returns that API's models,
-//! works in one transaction, and refuses with the API's status and reason ([`Refusal`]). Who asks over a socket asks
-//! through [`ParsingRequests`] (a DAG file that is parsed, a callback) or [`TaskRequests`] (a task that runs): only
-//! these know how messages look in a frame.
+//! [`api`] has the operations ([`ExecutionApi`](api::ExecutionApi)) and their models, [`wire`] the messages in which user
+//! code asks for them. [`Service`] has the operations on the metadata database: each works in one transaction, and refuses
+//! with the API's status and reason ([`Refusal`]). [`InProcessApi`] offers it as the API. A supervisor needs only the API:
+//! [`Reports`] is what it says of a task instance, [`Masker`] what it keeps out of its log.
 
+pub mod api;
 pub mod assets;
 pub mod backfill;
 mod callbacks;
@@ -15,26 +16,22 @@ pub mod create_run;
 mod dags;
 mod hitl;
 mod host;
+mod in_process;
 mod instances;
 mod masker;
-pub mod message;
-mod own_requests;
-mod parsing;
 mod patience;
 mod refusal;
+mod reports;
 mod run_response;
 mod runs;
-mod sdk;
 mod secrets;
 mod secrets_backend;
 mod state_store;
-mod task;
 pub mod task_instance;
-mod time_format;
 mod trigger;
 mod unreadable;
-mod value;
 mod variables;
+pub mod wire;
 mod xcom_writes;
 mod xcoms;
 
@@ -44,31 +41,21 @@ use ferroflow_config::{Environment, Settings};
 use ferroflow_db::Db;
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_python::timetables::Timetables;
-use rmpv::Value;
-use serde::de::DeserializeOwned;
 
 pub use assets::AssetEvents;
-pub use callbacks::{CallbackRequests, EXECUTION_FAILED};
+pub use callbacks::EXECUTION_FAILED;
 pub use clear::clear_instances;
-pub use connection_tests::{ConnectionTestRequests, TestOutcome, ToldTest};
-pub use dags::DagResponse;
 pub use host::Host;
+pub use in_process::InProcessApi;
 pub use masker::{MaskRules, Masker};
-pub use parsing::ParsingRequests;
-pub use patience::{LOCK_PATIENCE, Patience};
-pub use refusal::{Asker, Refusal};
+pub use patience::{InTurn, LOCK_PATIENCE, Patience};
+pub use refusal::Refusal;
+pub use reports::{HeldSlot, Reports, Told, Undelivered};
 pub use run_response::{BesideRun, api_time, run_response};
-pub use sdk::{NoSdkVersion, SdkVersion};
 pub use secrets::{Asked, SecretsBackend};
 pub use secrets_backend::PythonBackend;
-pub use task::TaskRequests;
 pub use trigger::{AskedRun, BadParam, BadRunIdPattern, RunMaking, UserRun, check_params, trigger};
 pub use unreadable::tell_unreadable;
-pub use value::native_times;
-pub use xcom_writes::NewXCom;
-pub use xcoms::Slice;
-
-pub(crate) use ferroflow_python::Answer;
 
 /// Answers requests from the metadata database, and from what stands before it.
 #[derive(Clone)]
@@ -83,8 +70,6 @@ pub struct Service {
     pub backend: Option<Arc<dyn SecretsBackend>>,
     /// Who maps partition keys where a mapper or a timetable is somebody's own; none where there is no Python.
     pub timetables: Option<Arc<Timetables>>,
-    /// Takes up every secret that passes.
-    pub masker: Arc<Masker>,
     /// What the configuration says about running tasks.
     pub rules: Rules,
 }
@@ -117,18 +102,4 @@ impl Rules {
             clear_state_on_success: settings.state_store.clear_on_success,
         }
     }
-}
-
-impl Service {
-    /// The same, for user code whose secrets are nobody else's business.
-    #[must_use]
-    pub fn with_masker(&self, masker: Arc<Masker>) -> Self {
-        Self { masker, ..self.clone() }
-    }
-}
-
-/// Reads a message. Airflow leaves one that it cannot read without an answer, and the child waiting.
-pub fn read<T: DeserializeOwned>(kind: &str, body: &Value) -> Result<T, Refusal> {
-    rmpv::ext::from_value(body.clone())
-        .map_err(|error| Refusal::Unreadable { kind: kind.to_owned(), problem: error.to_string() })
 }

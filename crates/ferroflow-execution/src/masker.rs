@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use ferroflow_config::Settings;
-use rmpv::Value;
+use serde_json::Value;
 
 /// Names whose values are secrets, besides those of `[core] sensitive_var_conn_names`.
 const SENSITIVE_NAMES: [&str; 22] = [
@@ -136,41 +136,39 @@ impl Masker {
     }
 
     /// The value with every known secret masked, and all that a name in it says to be secret.
-    pub fn redact_json(&self, value: &mut serde_json::Value) {
-        use serde_json::Value as Json;
+    pub fn redact_json(&self, value: &mut Value) {
         match value {
-            Json::String(text) => {
+            Value::String(text) => {
                 if let Cow::Owned(masked) = self.redact(text) {
                     *text = masked;
                 }
             }
-            Json::Array(items) => items.iter_mut().for_each(|item| self.redact_json(item)),
-            Json::Object(entries) => {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_json(item)),
+            Value::Object(entries) => {
                 for (name, value) in entries {
                     if self.is_sensitive(name) { hide_all(value) } else { self.redact_json(value) }
                 }
             }
-            Json::Null | Json::Bool(_) | Json::Number(_) => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
     fn collect(&self, value: &Value, name: Option<&str>, found: &mut Vec<String>) {
         match value {
-            Value::Map(entries) => {
+            Value::Object(entries) => {
                 for (key, value) in entries {
-                    self.collect(value, key.as_str(), found);
+                    self.collect(value, Some(key), found);
                 }
             }
             Value::Array(items) => items.iter().for_each(|item| self.collect(item, name, found)),
             Value::String(text) => {
-                let text = text.as_str().unwrap_or_default();
                 let is_long = text.chars().count() >= self.rules.min_length.max(1);
                 let is_told = name.is_none_or(|name| name.is_empty() || self.is_sensitive(name));
                 if is_long && is_told && text.to_lowercase() != NEVER_MASKED {
-                    found.push(text.to_owned());
+                    found.push(text.clone());
                 }
             }
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
@@ -194,13 +192,12 @@ impl Masker {
 }
 
 /// Masks every text, whatever it is.
-fn hide_all(value: &mut serde_json::Value) {
-    use serde_json::Value as Json;
+fn hide_all(value: &mut Value) {
     match value {
-        Json::String(text) => MASK.clone_into(text),
-        Json::Array(items) => items.iter_mut().for_each(hide_all),
-        Json::Object(entries) => entries.values_mut().for_each(hide_all),
-        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+        Value::String(text) => MASK.clone_into(text),
+        Value::Array(items) => items.iter_mut().for_each(hide_all),
+        Value::Object(entries) => entries.values_mut().for_each(hide_all),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -228,11 +225,8 @@ mod tests {
     #[test]
     fn lists_and_dicts_are_walked_and_the_longest_secret_wins() {
         let masker = masker();
-        let inner = Value::Map(vec![
-            ("password".into(), Value::Array(vec!["abcde".into(), "abcdefgh".into()])),
-            ("host".into(), "plain-host".into()),
-        ]);
-        masker.add(&Value::Map(vec![("x".into(), inner)]), None);
+        let inner = serde_json::json!({"password": ["abcde", "abcdefgh"], "host": "plain-host"});
+        masker.add(&serde_json::json!({"x": inner}), None);
         masker.add(&"Airflow".into(), None);
         assert_eq!(masker.redact("abcdefghi abcdei plain-host Airflow"), "***i ***i plain-host Airflow");
     }

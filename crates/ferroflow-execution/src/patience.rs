@@ -1,14 +1,15 @@
 //! Repeating what the database cannot do right now.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
-use rmpv::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Answer, Refusal, Service};
+use crate::api::ExecutionApi;
+use crate::{Refusal, Service};
 
 /// For how long a step of a scheduler, or whoever supervises a task or answers it, waits in the database until others let
 /// go of a row. Whatever needs that row is tried again later, and has no connection until then.
@@ -52,12 +53,11 @@ impl<'a> Patience<'a> {
         }
     }
 
-    /// Whom to ask now. After a row that others had locked its transactions wait for their turn, until there is a hurry.
-    pub fn turn<'s>(&self, service: &'s Service, hurry: &CancellationToken) -> Cow<'s, Service> {
-        if self.has_met_lock {
-            Cow::Owned(Service { db: service.db.in_turn(hurry), ..service.clone() })
-        } else {
-            Cow::Borrowed(service)
+    /// What to ask now. After a row that others had locked its transactions wait for their turn, until there is a hurry.
+    pub fn turn<'s, T: InTurn>(&self, asked: &'s T, hurry: &CancellationToken) -> Cow<'s, T> {
+        match self.has_met_lock.then(|| asked.in_turn(hurry)).flatten() {
+            Some(in_turn) => Cow::Owned(in_turn),
+            None => Cow::Borrowed(asked),
         }
     }
 
@@ -135,33 +135,20 @@ impl<'a> Patience<'a> {
     }
 }
 
-/// Those who answer a kind of user code.
-pub(crate) trait Requests: Clone + Sync {
-    /// Who knows the answers.
-    fn service(&mut self) -> &mut Service;
-
-    /// The answer, or why there is none now.
-    fn answered(&self, kind: &str, body: &Value) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+/// What can be asked again in turn.
+pub trait InTurn: Clone {
+    /// The same, waiting for a turn, if that makes a difference.
+    fn in_turn(&self, hurry: &CancellationToken) -> Option<Self>;
 }
 
-/// What comes of a request of user code: it waits while the database does not answer, up to a limit.
-pub(crate) async fn ask_patiently<R: Requests>(
-    requests: &R,
-    kind: &str,
-    body: &Value,
-    limit: Duration,
-) -> Result<Answer, Refusal> {
-    let mut patience = Patience::new(kind);
-    // Whoever asks has time until it is ended itself.
-    let no_hurry = CancellationToken::new();
-    let mut answered = requests.answered(kind, body).await;
-    while let Err(refusal) = &answered
-        && patience.again(refusal, limit).await
-    {
-        let mut again = requests.clone();
-        let service = again.service();
-        *service = patience.turn(service, &no_hurry).into_owned();
-        answered = again.answered(kind, body).await;
+impl InTurn for Service {
+    fn in_turn(&self, hurry: &CancellationToken) -> Option<Self> {
+        Some(Self { db: self.db.in_turn(hurry), ..self.clone() })
     }
-    answered
+}
+
+impl InTurn for Arc<dyn ExecutionApi> {
+    fn in_turn(&self, hurry: &CancellationToken) -> Option<Self> {
+        (**self).in_turn(hurry)
+    }
 }

@@ -1,13 +1,9 @@
 //! Why a request is not answered as its sender hoped.
 
 use ferroflow_db::BadRow;
-use ferroflow_python::message::from_json;
+use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::chain;
-use rmpv::Value;
-use uuid::Uuid;
-
-use crate::Answer;
-use crate::value::{error_response, map, optional};
+use serde_json::json;
 
 /// Why a request has no result. Its sender is told by an error that is raised there.
 #[derive(Debug, thiserror::Error)]
@@ -60,41 +56,31 @@ pub enum Refusal {
     /// The metadata database did not answer.
     #[error("the metadata database did not answer")]
     Database(#[from] ferroflow_db::Error),
-}
-
-/// Whose request it was, as far as that is known, as logs name it.
-#[derive(Clone, Debug, Default)]
-pub struct Asker {
-    /// The DAG.
-    pub dag_id: Option<String>,
-    /// The run.
-    pub run_id: Option<String>,
-    /// The task.
-    pub task_id: Option<String>,
-    /// Which of its mapped copies.
-    pub map_index: Option<i32>,
-    /// Which try.
-    pub try_number: Option<i32>,
-    /// What is no task: a DAG file, a callback, a test of a connection.
-    pub errand: Option<String>,
-}
-
-impl Asker {
-    /// Something that is no task.
-    pub(crate) fn errand(what: &str, id: Uuid) -> Self {
-        Self { errand: Some(format!("{what} {id}")), ..Self::default() }
-    }
+    /// An API elsewhere cannot be reached, or its answer was lost.
+    #[error("the Task Execution API did not answer")]
+    Unavailable {
+        /// Whether the request may have reached it.
+        is_outcome_unknown: bool,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
 }
 
 impl Refusal {
     /// A refusal as most routes of the Execution API give it: a word for programs, a sentence for people.
     pub fn api(status: u16, reason: &str, message: impl Into<String>) -> Self {
-        Self::Api { status, detail: serde_json::json!({"reason": reason, "message": message.into()}) }
+        Self::Api { status, detail: json!({"reason": reason, "message": message.into()}) }
     }
 
     /// That a task instance meddles with what is another's.
     pub(crate) fn of_another() -> Self {
         Self::Api { status: 403, detail: "Token subject does not match task instance ID".into() }
+    }
+
+    /// That a task instance is in a state from which it cannot go where it was to go.
+    pub(crate) fn invalid_state(message: &str, state: Option<TaskState>) -> Self {
+        let previous_state = state.map(TaskState::as_str);
+        let detail = json!({"reason": "invalid_state", "message": message, "previous_state": previous_state});
+        Self::Api { status: 409, detail }
     }
 
     /// The sentence for people, without the word for programs.
@@ -117,13 +103,17 @@ impl Refusal {
             Self::Invalid { .. } => Some(422),
             Self::Database(error) if error.is_about_data() => Some(422),
             Self::Stored { .. } | Self::Database(_) => Some(500),
-            Self::Unsendable(_) => None,
+            Self::Unsendable(_) | Self::Unavailable { .. } => None,
         }
     }
 
     /// Whether trying again soon may help: the database did not answer, or cannot do it now.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Database(error) if error.is_transient()) || self.is_outcome_unknown()
+        match self {
+            Self::Database(error) => error.is_transient() || self.is_outcome_unknown(),
+            Self::Unavailable { .. } => true,
+            _ => false,
+        }
     }
 
     /// Whether others have locked a row that it needs.
@@ -133,7 +123,11 @@ impl Refusal {
 
     /// Whether trying again may help one day: what is wrong is wrong with the database, not with what it is told.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Database(error) if error.may_pass())
+        match self {
+            Self::Database(error) => error.may_pass(),
+            Self::Unavailable { .. } => true,
+            _ => false,
+        }
     }
 
     /// The row that cannot be read, if that is why. Somebody may mend it.
@@ -152,60 +146,10 @@ impl Refusal {
     /// Whether what was asked for may have been done all the same: the connection broke while that was being made
     /// permanent.
     pub fn is_outcome_unknown(&self) -> bool {
-        matches!(self, Self::Database(ferroflow_db::Error::OutcomeUnknown(_)))
+        match self {
+            Self::Database(error) => matches!(error, ferroflow_db::Error::OutcomeUnknown(_)),
+            Self::Unavailable { is_outcome_unknown, .. } => *is_outcome_unknown,
+            _ => false,
+        }
     }
-
-    /// The answer for whoever sent a message of this kind, and a word in the log. What cannot be read or is not
-    /// known at all is answered with this type of error.
-    pub fn told(self, kind: &str, not_understood: &str, asker: &Asker) -> Answer {
-        let Asker { dag_id, run_id, task_id, map_index, try_number, errand } = asker;
-        tracing::warn!(
-            dag_id,
-            run_id,
-            task_id,
-            map_index,
-            try_number,
-            errand,
-            request = kind,
-            error = chain(&self),
-            "a request of user code failed"
-        );
-        self.into_answer(not_understood)
-    }
-
-    fn into_answer(self, not_understood: &str) -> Answer {
-        let message = chain(&self);
-        let status = self.status();
-        let reason = match self {
-            Self::Api { status, detail } => return server_error(status.into(), from_json(detail)),
-            Self::Unhandled | Self::Unreadable { .. } => {
-                let detail = map([("status_code", 400.into()), ("message", message.into())]);
-                return Answer::Error(error_response(not_understood, detail));
-            }
-            Self::Unsendable(_) => {
-                let detail = map([
-                    ("status_code", Value::Nil),
-                    ("message", message.into()),
-                    ("exception_type", "ValueError".into()),
-                ]);
-                return Answer::Error(error_response("API_SERVER_ERROR", detail));
-            }
-            Self::NotFound(_) => "not_found",
-            Self::Invalid { .. } => "invalid_value",
-            Self::Stored { .. } => "unreadable_value",
-            Self::Database(_) => "database_error",
-        };
-        let cause = map([("reason", reason.into()), ("message", message.into())]);
-        server_error(optional(status), cause)
-    }
-}
-
-/// What the official supervisor makes of an error of the API.
-fn server_error(status: Value, cause: Value) -> Answer {
-    let detail = map([
-        ("status_code", status),
-        ("message", "Server returned error".into()),
-        ("detail", map([("detail", cause)])),
-    ]);
-    Answer::Error(error_response("API_SERVER_ERROR", detail))
 }

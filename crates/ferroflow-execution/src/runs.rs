@@ -2,18 +2,16 @@
 
 use ferroflow_db::dag_run::{self, DagRun};
 use ferroflow_db::{ScopedFutureExt as _, task_instance};
+use ferroflow_model::key::RunKey;
 use ferroflow_model::state::RunState;
-use rmpv::Value;
 use uuid::Uuid;
 
-use crate::message::{GetDrCount, GetPreviousDagRun, OfInstance, OfRun};
-use crate::sdk::SdkVersion;
-use crate::value::{body, json, map, optional, time};
-use crate::{Answer, Refusal, Service, read};
+use crate::api::{CountedRuns, PreviousRun};
+use crate::{Refusal, Service};
 
 impl Service {
     /// The run before a date, in one state or in any.
-    pub async fn previous_run(&self, request: &GetPreviousDagRun) -> Result<Option<DagRun>, Refusal> {
+    pub async fn previous_run(&self, request: &PreviousRun) -> Result<Option<DagRun>, Refusal> {
         let state: Option<RunState> = match request.state.as_deref().filter(|word| !word.is_empty()) {
             None => None,
             Some(word) => Some(word.parse().map_err(|_| Refusal::Invalid {
@@ -23,7 +21,7 @@ impl Service {
                 expected: "give queued, running, success or failed",
             })?),
         };
-        let GetPreviousDagRun { dag_id, logical_date, .. } = request;
+        let PreviousRun { dag_id, logical_date, .. } = request;
         let found = self.db.read(|tx| {
             async move { dag_run::previous(tx, dag_id, *logical_date, state).await }.scope_boxed()
         });
@@ -46,22 +44,22 @@ impl Service {
     }
 
     /// A run.
-    pub async fn dag_run(&self, of: &OfRun) -> Result<DagRun, Refusal> {
-        let OfRun { dag_id, run_id } = of;
+    pub async fn dag_run(&self, of: &RunKey) -> Result<DagRun, Refusal> {
+        let RunKey { dag_id, run_id } = of;
         let found = self.db.read(|tx| async move { dag_run::find(tx, dag_id, run_id).await }.scope_boxed());
         found.await?.ok_or_else(|| no_run(of))
     }
 
     /// Where a run stands.
-    pub async fn dag_run_state(&self, of: &OfRun) -> Result<RunState, Refusal> {
-        let OfRun { dag_id, run_id } = of;
+    pub async fn dag_run_state(&self, of: &RunKey) -> Result<RunState, Refusal> {
+        let RunKey { dag_id, run_id } = of;
         let found =
             self.db.read(|tx| async move { dag_run::lookup::state(tx, dag_id, run_id).await }.scope_boxed());
         found.await?.ok_or_else(|| no_run(of))
     }
 
     /// How many runs there are of a kind.
-    pub async fn dag_run_count(&self, of: &GetDrCount) -> Result<i64, Refusal> {
+    pub async fn dag_run_count(&self, of: &CountedRuns) -> Result<i64, Refusal> {
         let (dates, run_ids) = (of.logical_dates.as_deref(), of.run_ids.as_deref());
         let (dates, run_ids) = (dates.unwrap_or_default(), run_ids.unwrap_or_default());
         let states = of.states.as_deref().unwrap_or_default();
@@ -70,97 +68,9 @@ impl Service {
         });
         Ok(counted.await?)
     }
-
-    pub(crate) async fn get_dag_run(
-        &self,
-        kind: &str,
-        message: &Value,
-        sdk: SdkVersion,
-    ) -> Result<Answer, Refusal> {
-        let mut run = run_value(self.dag_run(&read(kind, message)?).await?)?;
-        sdk.narrow_run(&mut run);
-        if let Value::Map(fields) = &mut run {
-            fields.push(("type".into(), "DagRunResult".into()));
-        }
-        Ok(Answer::Body(run))
-    }
-
-    pub(crate) async fn get_dag_run_state(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
-        let state = self.dag_run_state(&read(kind, message)?).await?;
-        Ok(body("DagRunStateResult", [("state", state.as_str().into())]))
-    }
-
-    pub(crate) async fn get_dr_count(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
-        let count = self.dag_run_count(&read(kind, message)?).await?;
-        Ok(body("DRCount", [("count", count.into())]))
-    }
-
-    pub(crate) async fn get_previous_dag_run(
-        &self,
-        kind: &str,
-        message: &Value,
-        sdk: SdkVersion,
-    ) -> Result<Answer, Refusal> {
-        let found = self.previous_run(&read(kind, message)?).await?;
-        let found = found.map(run_value).transpose()?.map(|mut run| {
-            sdk.narrow_run(&mut run);
-            run
-        });
-        Ok(body("PreviousDagRunResult", [("dag_run", optional(found))]))
-    }
-
-    pub(crate) async fn get_previous_success(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
-        let OfInstance { ti_id } = read(kind, message)?;
-        self.previous_success_of(ti_id).await
-    }
-
-    /// What is not known is left out.
-    pub(crate) async fn previous_success_of(&self, instance: Uuid) -> Result<Answer, Refusal> {
-        let mut fields = Vec::new();
-        if let Some(run) = self.previous_success(instance).await? {
-            let dates = [
-                ("data_interval_start", run.data_interval_start),
-                ("data_interval_end", run.data_interval_end),
-                ("start_date", run.start_date),
-                ("end_date", run.end_date),
-            ];
-            let known = dates.into_iter().filter(|(_, date)| date.is_some());
-            fields.extend(known.map(|(name, date)| (Value::from(name), time(date))));
-        }
-        fields.push(("type".into(), "PrevSuccessfulDagRunResult".into()));
-        Ok(Answer::Body(Value::Map(fields)))
-    }
 }
 
-fn no_run(of: &OfRun) -> Refusal {
+fn no_run(of: &RunKey) -> Refusal {
     let message = format!("Dag run with dag_id '{}' and run_id '{}' was not found", of.dag_id, of.run_id);
     Refusal::api(404, "not_found", message)
-}
-
-/// A run as user code sees it. The events that it consumed and its note are left out here, as Airflow does.
-fn run_value(run: DagRun) -> Result<Value, Refusal> {
-    let conf = run
-        .conf
-        .as_ref()
-        .map(|conf| json(|| format!("conf of run {:?} of DAG {:?}", run.run_id, run.dag_id), conf));
-    Ok(map([
-        ("conf", optional(conf.transpose()?)),
-        ("dag_id", run.dag_id.into()),
-        ("run_id", run.run_id.into()),
-        ("logical_date", time(run.logical_date)),
-        ("data_interval_start", time(run.data_interval_start)),
-        ("data_interval_end", time(run.data_interval_end)),
-        ("run_after", time(Some(run.run_after))),
-        ("start_date", time(run.start_date)),
-        ("end_date", time(run.end_date)),
-        ("clear_number", run.clear_number.into()),
-        ("run_type", run.run_type.as_str().into()),
-        ("state", run.state.as_str().into()),
-        ("triggering_user_name", optional(run.triggering_user_name)),
-        ("consumed_asset_events", Value::Array(Vec::new())),
-        ("partition_key", optional(run.partition_key)),
-        ("partition_date", time(run.partition_date)),
-        ("note", Value::Nil),
-        ("team_name", Value::Nil),
-    ]))
 }

@@ -1,24 +1,17 @@
 //! What tasks left for others.
 
-use ferroflow_db::xcom::{self, Runs, XComAddress};
+use ferroflow_db::xcom::{self, Runs};
 use ferroflow_db::{Json, ScopedFutureExt as _};
 use ferroflow_model::id::NOT_MAPPED;
-use rmpv::Value;
 
-use crate::message::{GetXCom, GetXComCount, GetXComSequenceItem, GetXComSequenceSlice};
-use crate::sdk::SdkVersion;
-use crate::value::{body, error_response, json, map};
-use crate::{Answer, Refusal, Service, read};
+use crate::api::{Slice, XComAddress, XComOf};
+use crate::{Refusal, Service};
 
 impl Service {
     /// What one copy of a task left, of the latest run that counts.
-    pub async fn xcom(
-        &self,
-        address: &XComAddress,
-        runs: Runs,
-        map_index: Option<i64>,
-    ) -> Result<Option<Json>, Refusal> {
-        let map_index = map_index.filter(|index| *index >= 0).unwrap_or(i64::from(NOT_MAPPED));
+    pub async fn xcom(&self, address: &XComAddress, of: XComOf) -> Result<Option<Json>, Refusal> {
+        let (address, runs) = (&stored_at(address), counted_runs(of.include_prior_dates));
+        let map_index = of.map_index.filter(|index| *index >= 0).unwrap_or(i64::from(NOT_MAPPED));
         let found =
             self.db.read(|tx| async move { xcom::find(tx, address, runs, map_index).await }.scope_boxed());
         Ok(found.await?)
@@ -26,6 +19,7 @@ impl Service {
 
     /// How many copies of a task left something.
     pub async fn xcom_count(&self, address: &XComAddress) -> Result<i64, Refusal> {
+        let address = &stored_at(address);
         let counted =
             self.db.read(|tx| async move { xcom::count(tx, address, Runs::This).await }.scope_boxed());
         Ok(counted.await?)
@@ -33,6 +27,7 @@ impl Service {
 
     /// The value at a place, by map index; a negative one counts from the end.
     pub async fn xcom_item(&self, address: &XComAddress, offset: i64) -> Result<Option<Json>, Refusal> {
+        let address = &stored_at(address);
         let found = self.db.read(|tx| {
             async move {
                 let offset = if offset < 0 {
@@ -54,12 +49,13 @@ impl Service {
     pub async fn xcom_slice(
         &self,
         address: &XComAddress,
-        runs: Runs,
         slice: Slice,
+        include_prior_dates: bool,
     ) -> Result<Vec<Json>, Refusal> {
+        let (address, runs) = (&stored_at(address), counted_runs(include_prior_dates));
         let found = self.db.read(|tx| {
             async move {
-                let picked = slice.of(xcom::count(tx, address, runs).await?);
+                let picked = Picked::of(slice, xcom::count(tx, address, runs).await?);
                 let values = xcom::range(tx, address, runs, picked.first, picked.span).await?;
                 Ok((picked, values))
             }
@@ -68,81 +64,15 @@ impl Service {
         let (picked, values) = found.await?;
         Ok(picked.from(values))
     }
-
-    pub(crate) async fn get_xcom(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
-        let request: GetXCom = read(kind, message)?;
-        let GetXCom { key, dag_id, run_id, task_id, .. } = request;
-        let address = &XComAddress { dag_id, run_id, task_id, key };
-        let runs = counted_runs(request.include_prior_dates);
-        let found = self.xcom(address, runs, request.map_index).await?;
-        let value = found.map_or(Ok(Value::Nil), |found| value_of(address, &found))?;
-        Ok(body("XComResult", [("key", address.key.as_str().into()), ("value", value)]))
-    }
-
-    pub(crate) async fn get_xcom_count(
-        &self,
-        kind: &str,
-        message: &Value,
-        sdk: SdkVersion,
-    ) -> Result<Answer, Refusal> {
-        let GetXComCount { key, dag_id, run_id, task_id } = read(kind, message)?;
-        let count = self.xcom_count(&XComAddress { dag_id, run_id, task_id, key }).await?;
-        Ok(body(sdk.count_response(), [("len", count.into())]))
-    }
-
-    pub(crate) async fn get_xcom_sequence_item(
-        &self,
-        kind: &str,
-        message: &Value,
-    ) -> Result<Answer, Refusal> {
-        let GetXComSequenceItem { key, dag_id, run_id, task_id, offset } = read(kind, message)?;
-        let address = XComAddress { dag_id, run_id, task_id, key };
-        if let Some(found) = self.xcom_item(&address, offset).await? {
-            return Ok(body("XComSequenceIndexResult", [("root", value_of(&address, &found)?)]));
-        }
-        let detail = map([
-            ("dag_id", address.dag_id.into()),
-            ("run_id", address.run_id.into()),
-            ("task_id", address.task_id.into()),
-            ("key", address.key.into()),
-            ("offset", offset.into()),
-        ]);
-        Ok(Answer::Body(error_response("XCOM_NOT_FOUND", detail)))
-    }
-
-    pub(crate) async fn get_xcom_sequence_slice(
-        &self,
-        kind: &str,
-        message: &Value,
-    ) -> Result<Answer, Refusal> {
-        let GetXComSequenceSlice { key, dag_id, run_id, task_id, start, stop, step, include_prior_dates } =
-            read(kind, message)?;
-        let address = XComAddress { dag_id, run_id, task_id, key };
-        let runs = counted_runs(include_prior_dates);
-        let found = self.xcom_slice(&address, runs, Slice { start, stop, step }).await?;
-        let values = found.iter().map(|found| value_of(&address, found)).collect::<Result<_, _>>()?;
-        Ok(body("XComSequenceSliceResult", [("root", Value::Array(values))]))
-    }
 }
 
 fn counted_runs(include_prior_dates: bool) -> Runs {
     if include_prior_dates { Runs::UpToThis } else { Runs::This }
 }
 
-fn value_of(address: &XComAddress, value: &Json) -> Result<Value, Refusal> {
-    let XComAddress { dag_id, run_id, task_id, key } = address;
-    json(|| format!("XCom {key:?} of task {task_id:?} in run {run_id:?} of DAG {dag_id:?}"), value)
-}
-
-/// A slice, as Python writes it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Slice {
-    /// The first; a negative one counts from the end.
-    pub start: Option<i64>,
-    /// The one after the last.
-    pub stop: Option<i64>,
-    /// From one to the next. Nought is taken for one, as Airflow does.
-    pub step: Option<i64>,
+pub(crate) fn stored_at(address: &XComAddress) -> xcom::XComAddress {
+    let XComAddress { dag_id, run_id, task_id, key } = address.clone();
+    xcom::XComAddress { dag_id, run_id, task_id, key }
 }
 
 /// What a slice is of a sequence: neighbours, and which of these.
@@ -153,15 +83,15 @@ struct Picked {
     step: i64,
 }
 
-impl Slice {
-    fn of(self, length: i64) -> Picked {
-        let step = self.step.filter(|step| *step != 0).unwrap_or(1);
+impl Picked {
+    fn of(slice: Slice, length: i64) -> Self {
+        let step = slice.step.filter(|step| *step != 0).unwrap_or(1);
         let (lowest, highest) = if step > 0 { (0, length) } else { (-1, length - 1) };
         let place = |bound: i64| {
             let place = if bound < 0 { bound.saturating_add(length) } else { bound };
             place.clamp(lowest, highest)
         };
-        let (from_start, from_end) = (self.start.map(place), self.stop.map(place));
+        let (from_start, from_end) = (slice.start.map(place), slice.stop.map(place));
         if step > 0 {
             let (first, end) = (from_start.unwrap_or(lowest), from_end.unwrap_or(highest));
             Picked { first, span: (end - first).max(0), step }
@@ -170,9 +100,7 @@ impl Slice {
             Picked { first: before + 1, span: (last - before).max(0), step }
         }
     }
-}
 
-impl Picked {
     fn from<T>(self, mut neighbours: Vec<T>) -> Vec<T> {
         if self.step < 0 {
             neighbours.reverse();
@@ -200,7 +128,7 @@ mod tests {
     #[test_case(Some(1), None, Some(-1) => vec![1, 0]; "backwards to the start")]
     #[test_case(Some(i64::MIN), Some(i64::MAX), Some(i64::MIN) => Vec::<i64>::new(); "extremes")]
     fn slices_are_pythons(start: Option<i64>, stop: Option<i64>, by: Option<i64>) -> Vec<i64> {
-        let picked = Slice { start, stop, step: by }.of(5);
+        let picked = Picked::of(Slice { start, stop, step: by }, 5);
         let neighbours = (0..5).skip(usize::try_from(picked.first).unwrap());
         picked.from(neighbours.take(usize::try_from(picked.span).unwrap()).collect())
     }

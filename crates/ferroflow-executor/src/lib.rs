@@ -1,18 +1,29 @@
-//! Executors: queued task instances become processes, and their ends become events.
+//! Executors: queued workloads become processes, and what happens to them becomes events.
 //!
-//! [`LocalExecutor`] runs them on this host: each has a supervisor (`ferroflow-supervisor`), which is a task of this
-//! process, and a child of Python's fork server, in which the task runs.
+//! [`Executor`] is what any executor is to a scheduler, which has several of them, of whatever types, in an
+//! [`ExecutorSet`]. `registry.rs` makes them by the names in `[core] executor`: a new executor is a file with an
+//! implementation of the trait, and a line there.
+//!
+//! [`LocalExecutor`] runs workloads on this host: each task instance has a supervisor (`ferroflow-supervisor`), which is a
+//! task of this process, and a child of Python's fork server, in which the task runs.
 
-mod errands;
+mod event;
 mod executor;
 mod local;
-mod orphans;
+mod names;
+mod registry;
+mod set;
+mod workload;
 
-pub use errands::{Errand, Errands};
-pub use executor::{Event, EventKind, Executor};
+pub use event::{EventKind, EventSender, ExecutorEvent, ExecutorEvents, executor_events};
+pub use executor::{Adopted, Executor, Orphan, Slots};
+pub use ferroflow_model::admission::ExecutorName;
 pub use ferroflow_supervisor::{
-    Bundle, CallbackWorkload, CannotSupervise, ConnectionTestWorkload, Echo, Supervision, TaskLogs, Workload,
+    Bundle, CannotSupervise, Echo, ExecuteCallback, ExecuteTask, Supervision, TaskLogs, TestConnection,
     WorkloadInstance,
 };
 pub use local::LocalExecutor;
-pub use orphans::{Adopted, Orphan, adopt, end_callbacks, end_tasks};
+pub use names::{BadExecutors, executor_names};
+pub use registry::{LOCAL_EXECUTOR, Resources, construct, is_available};
+pub use set::{ExecutorSet, NamedExecutor};
+pub use workload::{TaskTry, Workload, WorkloadKey, WorkloadKind};

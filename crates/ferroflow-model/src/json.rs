@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use serde_json::Value;
 use serde_json::ser::Formatter;
 use serde_json::value::RawValue;
@@ -130,6 +130,20 @@ impl From<Box<RawValue>> for Json {
     }
 }
 
+/// As JSON within JSON: the text as every reader takes it.
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = RawValue::from_string(self.standard_text().into_owned()).map_err(ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self::from)
+    }
+}
+
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -192,6 +206,15 @@ pub fn python_float(value: f64) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn it_is_json_within_json() {
+        let holder = json!({"value": Json::from_text(r#"{"b": [1.50, NaN], "a": "é"}"#.to_owned()).unwrap()});
+        assert_eq!(holder.to_string(), r#"{"value":{"b":[1.5,null],"a":"é"}}"#);
+        let read: std::collections::BTreeMap<String, Json> =
+            serde_json::from_str(r#"{"value": {"b": 1.50}}"#).unwrap();
+        assert_eq!(read["value"].text(), r#"{"b": 1.50}"#);
+    }
 
     #[test]
     fn values_are_written_as_python_writes_them() {

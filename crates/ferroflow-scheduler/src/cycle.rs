@@ -5,14 +5,12 @@ mod report;
 use std::collections::BTreeSet;
 
 use ferroflow_execution::tell_unreadable;
-use ferroflow_executor::Executor;
 use ferroflow_model::state::RunType;
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::chores;
 use crate::create_runs::{CreatedRuns, create_some, next_due};
 use crate::dispatch::dispatch;
 use crate::due_steps::{DueSteps, pause_for};
@@ -36,7 +34,7 @@ const MAX_PASSES: usize = 4;
 /// So many rows that others hold are waited for in one process_executor_event, of what was just told and of what was kept.
 pub(crate) const MAX_HELD: usize = 2;
 
-impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+impl Scheduler {
     /// Does all that is to be done at this time. What it could not do because of the database is still asked for.
     pub async fn cycle(&mut self, now: Timestamp) -> Result<CycleReport, Error> {
         self.cycle_by(|| now).await
@@ -159,7 +157,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     /// Brings what executors told together with the rows, and has the runs know of it.
     pub(crate) async fn process_executor_events(&mut self, now: Timestamp) -> Result<(), Error> {
         let watch = Stopwatch::start();
-        self.take_in_events().await;
+        self.take_in_events();
         metrics::events_taken_in(&self.executors.slots(), watch.elapsed());
         self.take_in_notifications();
         self.take_in_answers();
@@ -332,8 +330,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         for task in &pass.queued {
             self.active_runs.mark_changed(&task.row.key, task.row.id, task.row.state);
         }
-        let unknown = |event| TrackedEvent { event, is_told: false, is_still_known: false };
-        self.executor_events.extend(dispatched.to_fail.iter().cloned().map(unknown));
+        self.executor_events.extend(dispatched.to_fail.iter().cloned());
         report.dispatched.push(dispatched);
         let is_worth_it = pass.is_worth_repeating && !pass.is_busy && report.passes.len() < MAX_PASSES;
         // Others have their turn if somebody has told something.

@@ -1,14 +1,16 @@
 //! Queued rows become workloads, and go to their executors. The transaction that queued them is committed: if this
 //! process ends in between, its peers find them by its job.
 
+use std::collections::BTreeMap;
+
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_execution::Service;
-use ferroflow_executor::{Event, EventKind, Executor, Workload};
+use ferroflow_executor::{EventKind, ExecuteTask, TaskTry, Workload};
 use ferroflow_telemetry::chain;
 
 use crate::LogPaths;
 use crate::executor_events::record_failure;
-use crate::executors::Executors;
+use crate::executors::{Executors, TrackedEvent};
 use crate::queue_tasks::QueuedTask;
 use crate::workload::{DagFile, workload};
 
@@ -20,18 +22,18 @@ pub struct Dispatched {
     /// Those that could not, and why. They have failed, or are tried again if they may be.
     pub impossible: Vec<(TaskInstanceKey, String)>,
     /// Those that could not, of which the database did not take that. It is still to be put down.
-    pub to_fail: Vec<Event>,
+    pub to_fail: Vec<TrackedEvent>,
 }
 
 /// Hands queued task instances to their executors.
-pub async fn dispatch<E: Executor>(
+pub async fn dispatch(
     service: &Service,
     paths: &LogPaths,
-    executors: &mut Executors<E>,
+    executors: &mut Executors,
     queued: &[QueuedTask],
 ) -> Dispatched {
     let mut dispatched = Dispatched::default();
-    let mut impossible = Vec::new();
+    let (mut impossible, mut of_executors) = (Vec::new(), BTreeMap::<usize, Vec<Workload>>::new());
     for task in queued {
         match made(task, paths) {
             Ok(workload) => {
@@ -45,11 +47,14 @@ pub async fn dispatch<E: Executor>(
                     try_number,
                     "a task goes to its executor"
                 );
-                executors.submit(task.executor, workload);
+                of_executors.entry(task.executor).or_default().push(Workload::ExecuteTask(workload));
                 dispatched.submitted += 1;
             }
             Err(reason) => impossible.push((task, reason)),
         }
+    }
+    for (place, workloads) in of_executors {
+        executors.submit(place, workloads);
     }
     // Only now: the others do not wait for it.
     for (task, reason) in impossible {
@@ -58,15 +63,15 @@ pub async fn dispatch<E: Executor>(
             Ok(_) => dispatched.impossible.push((key, reason)),
             Err(error) => {
                 tracing::warn!(%id, "that a task cannot be handed over is stored later: {}", chain(&error));
-                let what = EventKind::NotStarted(reason);
-                dispatched.to_fail.push(Event { id, key, try_number, what });
+                let (task, kind) = (TaskTry { id, key, try_number }, EventKind::NotStarted(reason));
+                dispatched.to_fail.push(TrackedEvent { task, kind, is_told: false, is_still_known: false });
             }
         }
     }
     dispatched
 }
 
-fn made(task: &QueuedTask, paths: &LogPaths) -> Result<Workload, String> {
+fn made(task: &QueuedTask, paths: &LogPaths) -> Result<ExecuteTask, String> {
     if task.row.dag_version_id.is_none() {
         return Err("it is of no version of its DAG; clear it to have it made anew".to_owned());
     }

@@ -53,7 +53,7 @@ pub enum EventOutcome {
 impl TrackedEvent {
     /// Why a try has ended that told nothing itself.
     pub(crate) fn why_it_ended(&self) -> &str {
-        match &self.event.what {
+        match &self.kind {
             EventKind::NotStarted(reason) => reason,
             EventKind::StateSet(_) | EventKind::Waits | EventKind::Ended | EventKind::SlotFree => UNKNOWN_END,
         }
@@ -74,7 +74,7 @@ pub async fn process_executor_event(
     job_id: Option<i64>,
     tracked: &TrackedEvent,
 ) -> Result<ProcessedEvent, Error> {
-    let what = match &tracked.event.what {
+    let what = match &tracked.kind {
         EventKind::StateSet(state) => EventOutcome::Told(*state),
         EventKind::SlotFree => EventOutcome::Over,
         EventKind::Waits => EventOutcome::Waits,
@@ -84,7 +84,7 @@ pub async fn process_executor_event(
             meet(db, service, job_id, tracked, TaskState::Failed, reason).await?
         }
     };
-    Ok(ProcessedEvent { key: tracked.event.key.clone(), id: tracked.event.id, what })
+    Ok(ProcessedEvent { key: tracked.task.key.clone(), id: tracked.task.id, what })
 }
 
 /// A try has failed without a word, and is tried again if it may be.
@@ -114,7 +114,7 @@ async fn meet(
     end: TaskState,
     reason: &str,
 ) -> Result<EventOutcome, Error> {
-    let (id, try_number) = (tracked.event.id, tracked.event.try_number);
+    let (id, try_number) = (tracked.task.id, tracked.task.try_number);
     let row = db.read(|tx| task_instance::find(tx, id).scope_boxed()).await?;
     let Some(row) = row else { return Ok(EventOutcome::Gone) };
     if let Some(why) = why_ignored(&row, job_id, tracked, end) {
@@ -137,11 +137,11 @@ fn why_ignored(
     end: TaskState,
 ) -> Option<Ignored> {
     // That somebody else has taken it may be why it was not started.
-    let is_not_started = matches!(tracked.event.what, EventKind::NotStarted(_));
+    let is_not_started = matches!(tracked.kind, EventKind::NotStarted(_));
     if is_not_started && row.state != Some(TaskState::Queued) {
         return Some(Ignored::RowKnows(row.state));
     }
-    let event = ExecutorEvent { state: Some(end), try_number: tracked.event.try_number };
+    let event = ExecutorEvent { state: Some(end), try_number: tracked.task.try_number };
     let event_row = EventRow {
         state: row.state,
         try_number: row.try_number,

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use ferroflow_db::{Db, ScopedFutureExt as _, dag_run, task_instance};
 use ferroflow_execution::Service;
-use ferroflow_executor::{Event, EventKind, Executor};
+use ferroflow_executor::{
+    EventKind, Executor, ExecutorEvent, ExecutorEvents, Workload, WorkloadKey, WorkloadKind,
+};
 use ferroflow_model::readiness::{InstanceRef, RunVerdict, WhenReady};
 use ferroflow_model::state::{RunState, TaskState, is_unfinished};
 use ferroflow_telemetry::clock;
@@ -38,7 +40,7 @@ const MAX_REFUSALS: u32 = 3;
 const STALE_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a run is driven with.
-pub struct Drive<'a, E> {
+pub struct Drive<'a> {
     /// The metadata database.
     pub db: &'a Db,
     /// Who drives.
@@ -46,7 +48,9 @@ pub struct Drive<'a, E> {
     /// What puts down what became of a task that could not tell.
     pub service: &'a Service,
     /// What runs tasks.
-    pub executor: &'a mut E,
+    pub executor: &'a dyn Executor,
+    /// What that tells.
+    pub events: &'a mut ExecutorEvents,
     /// Where logs go.
     pub paths: &'a LogPaths,
     /// Whether a task counts as successful without being run.
@@ -70,12 +74,12 @@ struct Handed {
 
 /// What ends a wait.
 enum Wake {
-    Event(Event),
+    Event(ExecutorEvent),
     Time,
     Stop,
 }
 
-impl<E: Executor> Drive<'_, E> {
+impl Drive<'_> {
     /// Drives a run until it has ended.
     pub async fn to_the_end(mut self, run: &mut ActiveRun) -> Result<End, Error> {
         let mut running = Running::new();
@@ -150,7 +154,7 @@ impl<E: Executor> Drive<'_, E> {
                 self.watcher.on_update(&RunUpdate::MarkedSuccess(&instance));
             }
         }
-        let references = first_within_limits(run, running, &ready, self.executor.free_slots());
+        let references = first_within_limits(run, running, &ready, self.free_slots());
         if references.is_empty() {
             return Ok(false);
         }
@@ -161,7 +165,7 @@ impl<E: Executor> Drive<'_, E> {
             let Some(instance) = run.find(&row.key.task_id, row.key.map_index) else { continue };
             running.insert(row.id, Handed { instance, is_told: false });
             match workload(&run.row, DagFile::from(&*run.definition), row, self.paths) {
-                Ok(workload) => self.executor.submit(workload),
+                Ok(workload) => self.executor.submit(vec![Workload::ExecuteTask(workload)]),
                 Err(error) => {
                     running.remove(&row.id);
                     let reason = error.to_string();
@@ -178,6 +182,10 @@ impl<E: Executor> Drive<'_, E> {
         Ok(missed.any(|instance| instance.state == Some(TaskState::Scheduled)))
     }
 
+    fn free_slots(&self) -> usize {
+        self.executor.slots().free_for(WorkloadKind::ExecuteTask)
+    }
+
     async fn wait(&mut self, run: &ActiveRun, running: &Running, is_any_locked: bool) -> Wake {
         let now = clock::now();
         let waits_elsewhere =
@@ -186,11 +194,9 @@ impl<E: Executor> Drive<'_, E> {
         let look = waits_elsewhere.then_some(LOOK_AGAIN);
         // Without any of these, only a signal ends the wait.
         let pause = due.into_iter().chain(look).min().unwrap_or(Duration::from_hours(1));
-        // A slot may be taken by what is left of a process.
-        let hears = !running.is_empty() || self.executor.free_slots() == 0;
         tokio::select! {
             () = self.stop.cancelled() => Wake::Stop,
-            event = self.executor.next_event(), if hears => Wake::Event(event),
+            event = self.events.next() => Wake::Event(event),
             () = tokio::time::sleep(pause) => Wake::Time,
         }
     }
@@ -199,20 +205,21 @@ impl<E: Executor> Drive<'_, E> {
         &mut self,
         run: &mut ActiveRun,
         running: &mut Running,
-        event: Event,
+        event: ExecutorEvent,
     ) -> Result<(), Error> {
-        let Some(Handed { instance, is_told }) = running.get(&event.id).copied() else { return Ok(()) };
-        match event.what {
-            EventKind::StateSet(_) => _ = running.insert(event.id, Handed { instance, is_told: true }),
-            EventKind::Ended | EventKind::NotStarted(_) => _ = running.remove(&event.id),
+        let ExecutorEvent { workload: WorkloadKey::Task(task), kind, .. } = event else { return Ok(()) };
+        let Some(Handed { instance, is_told }) = running.get(&task.id).copied() else { return Ok(()) };
+        match kind {
+            EventKind::StateSet(_) => _ = running.insert(task.id, Handed { instance, is_told: true }),
+            EventKind::Ended | EventKind::NotStarted(_) => _ = running.remove(&task.id),
             EventKind::Waits | EventKind::SlotFree => return Ok(()),
         }
-        let tracked = TrackedEvent { event, is_told, is_still_known: false };
+        let tracked = TrackedEvent { task, kind, is_told, is_still_known: false };
         let met = process_executor_event(self.db, self.service, self.run_settings.job_id, &tracked).await?;
         if !met.is_news() {
             return Ok(());
         }
-        if let EventKind::NotStarted(reason) = &tracked.event.what {
+        if let EventKind::NotStarted(reason) = &tracked.kind {
             return self.tell_not_started(run, instance, reason).await;
         }
         run.refresh(self.db, self.run_settings, &[instance], clock::now()).await?;
@@ -284,7 +291,7 @@ impl<E: Executor> Drive<'_, E> {
         let mut patience = std::pin::pin!(tokio::time::sleep(PATIENCE));
         while !running.is_empty() {
             let event = tokio::select! {
-                event = self.executor.next_event() => event,
+                event = self.events.next() => event,
                 () = &mut patience => break,
             };
             self.take_event(run, running, event).await?;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use ferroflow_db::dag_run::ClaimedRun;
-use ferroflow_executor::Executor;
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
 use jiff::Timestamp;
@@ -12,7 +11,7 @@ use crate::active_runs::RunKey;
 use crate::chores::{self, FollowUp, Given, Report};
 use crate::scheduler::Scheduler;
 
-impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+impl Scheduler {
     /// Does the chores that are due. The failure of one is logged, and it is done again when it is due.
     pub(crate) async fn do_chores(&mut self, now: Timestamp) -> Vec<(&'static str, Box<dyn Report>)> {
         let mut reports = Vec::new();
@@ -20,7 +19,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             self.cx.progress.gets_on();
             let took = Stopwatch::start();
             let watching_since = self.chores.watching_since(now);
-            let given = Given { cx: &self.cx, executors: &self.adopters, now, watching_since };
+            let given = Given { cx: &self.cx, executors: self.executors.set(), now, watching_since };
             match chores::run(chore, given).await {
                 Ok(report) => {
                     let follow_up = report.follow_up();
@@ -50,8 +49,11 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         for ClaimedRun { id, dag_id, run_id, .. } in follow_up.held_runs {
             self.active_runs.track_held(RunKey { dag_id, run_id }, id);
         }
-        for (executor, errand) in follow_up.hand_over {
-            self.adopters.take(executor.as_deref(), errand);
+        for task in follow_up.adopt {
+            self.executors.adopt(task);
+        }
+        for (executor, workload) in follow_up.hand_over {
+            self.executors.submit_to(executor.as_deref(), workload);
         }
         if follow_up.rescan {
             self.due_steps.look_at = self.due_steps.look_at.min(now);

@@ -8,16 +8,15 @@ use std::collections::BTreeMap;
 
 use ferroflow_db::task_instance::{self, TaskInstanceKey};
 use ferroflow_db::{Db, ScopedFutureExt as _};
-use ferroflow_executor::Executor;
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
+use crate::Error;
 use crate::cycle::MAX_HELD;
 use crate::executors::TrackedEvent;
 use crate::scheduler::Scheduler;
-use crate::{Error, chores};
 
 /// So many are kept of rows that cannot be read: a database in which more are bad has other worries.
 const MOST: usize = 1_000;
@@ -106,15 +105,15 @@ impl KeptEvents {
     }
 }
 
-impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+impl Scheduler {
     /// Keeps an event that met an error which concerns nobody else.
     pub(crate) fn keep(&mut self, tracked: TrackedEvent, error: &Error, now: Timestamp) {
         let waits_for = WaitsFor::after(error);
         if let Some(bad) = error.bad_row() {
             self.cx.db.unreadable().note(bad);
         }
-        let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &tracked.event.key;
-        let try_number = tracked.event.try_number;
+        let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &tracked.task.key;
+        let try_number = tracked.task.try_number;
         let until = match waits_for {
             WaitsFor::Mending => "a row is mended",
             WaitsFor::Database => "the database takes it",
@@ -141,7 +140,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             let Some(mut kept) = self.kept.take_due(now) else { break };
             self.cx.progress.gets_on();
             // It may have gone on here since.
-            kept.tracked.is_still_known = self.executors.has(kept.tracked.event.id);
+            kept.tracked.is_still_known = self.executors.has(kept.tracked.task.id);
             match self.take_in_kept(&kept).await {
                 Ok(true) => {}
                 Ok(false) => self.kept.put_back(kept, WaitsFor::Database, now),
@@ -166,7 +165,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
 
     /// Brings one together with its row. False if others still have locked it: that costs no waiting.
     async fn take_in_kept(&mut self, kept: &Kept) -> Result<bool, Error> {
-        if kept.waits_for == WaitsFor::Database && is_locked(&self.cx.db, kept.tracked.event.id).await? {
+        if kept.waits_for == WaitsFor::Database && is_locked(&self.cx.db, kept.tracked.task.id).await? {
             return Ok(false);
         }
         self.take_in(&kept.tracked).await?;
@@ -188,8 +187,8 @@ pub(crate) async fn is_locked(db: &Db, id: Uuid) -> Result<bool, Error> {
 
 /// What an executor told cannot be brought together with its row, and never will be: others do not wait for it.
 pub(crate) fn drop_event(tracked: &TrackedEvent, why: &dyn std::fmt::Display) {
-    let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &tracked.event.key;
-    let try_number = tracked.event.try_number;
+    let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &tracked.task.key;
+    let try_number = tracked.task.try_number;
     scheduling::set_aside(dag_id, "event");
     tracing::error!(
         dag_id,
@@ -207,7 +206,7 @@ fn later(now: Timestamp, pause: SignedDuration) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use ferroflow_executor::{Event, EventKind};
+    use ferroflow_executor::{EventKind, TaskTry};
 
     use super::*;
 
@@ -220,8 +219,8 @@ mod tests {
             task_id: "t".to_owned(),
             map_index: -1,
         };
-        let event = Event { id: Uuid::from_u128(number), key, try_number: 1, what: EventKind::Ended };
-        TrackedEvent { event, is_told: false, is_still_known: false }
+        let task = TaskTry { id: Uuid::from_u128(number), key, try_number: 1 };
+        TrackedEvent { task, kind: EventKind::Ended, is_told: false, is_still_known: false }
     }
 
     fn at(seconds: i64) -> Timestamp {

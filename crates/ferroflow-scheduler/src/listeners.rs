@@ -1,16 +1,14 @@
 //! Listeners of plugins are told what has been committed.
 
-use ferroflow_executor::Executor;
 use ferroflow_model::key::{RunKey, TaskInstanceKey};
 use ferroflow_model::readiness::RunVerdict;
 use ferroflow_python::listeners::{Happened, SchedulerListeners};
 
-use crate::chores;
 use crate::examine_runs::ExaminedRuns;
 use crate::scheduler::Scheduler;
 use crate::start_runs::StartedRuns;
 
-impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+impl Scheduler {
     /// With listeners, who are told of runs and of tasks that could not tell themselves.
     #[must_use]
     pub fn with_listeners(mut self, listeners: SchedulerListeners) -> Self {

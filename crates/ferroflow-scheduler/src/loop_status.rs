@@ -5,12 +5,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferroflow_executor::Executor;
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
-use crate::chores;
 use crate::cycle::Step;
 use crate::kept_events::WaitsFor;
 use crate::scheduler::Scheduler;
@@ -101,7 +99,7 @@ impl LoopStatus {
     }
 }
 
-impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+impl Scheduler {
     /// Tells what runs, what waits, and what is waited for.
     pub(crate) fn log_state(&self, now: Timestamp) {
         tracing::info!(
@@ -131,8 +129,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         for slots in self.executors.slots() {
             let executor = slots.executor;
             let (slots, running) = (executor.slots, executor.occupied);
-            tracing::info!(executor = %executor.module_path, slots, running, "state: an executor");
+            tracing::info!(executor = %executor.name.module_path, slots, running, "state: an executor");
         }
+        self.executors.debug_dump();
         for (key, try_number, has_told) in self.executors.have().take(MAX_NAMED) {
             let (dag_id, run_id, task_id) = (&key.dag_id, &key.run_id, &key.task_id);
             let map_index = key.map_index;

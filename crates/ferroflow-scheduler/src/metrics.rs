@@ -235,8 +235,8 @@ pub(crate) fn failed(task: TaskTags<'_>, operator: Option<&str>, outcome: Outcom
 pub(crate) fn executors(slots: &[ExecutorSlots]) {
     for ExecutorSlots { executor, .. } in slots {
         let tags = ExecutorTags {
-            class: class_name(&executor.module_path),
-            team_name: executor.team.as_deref(),
+            class: executor.name.class(),
+            team_name: executor.name.team.as_deref(),
             is_one_of_several: slots.len() > 1,
         };
         let count = |number: i64| usize::try_from(number).unwrap_or_default();
@@ -247,14 +247,10 @@ pub(crate) fn executors(slots: &[ExecutorSlots]) {
 
 /// What executors had to tell was taken in.
 pub(crate) fn events_taken_in(slots: &[ExecutorSlots], took: Duration) {
-    let classes: HashSet<&str> = slots.iter().map(|slots| class_name(&slots.executor.module_path)).collect();
+    let classes: HashSet<&str> = slots.iter().map(|slots| slots.executor.name.class()).collect();
     for class in classes {
         scheduling::executor_heartbeat(class, took);
     }
-}
-
-fn class_name(module_path: &str) -> &str {
-    module_path.rsplit('.').next().unwrap_or(module_path)
 }
 
 impl ActiveRun {

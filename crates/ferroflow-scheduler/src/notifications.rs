@@ -1,7 +1,6 @@
 //! What other transactions and user code tell: the step that it concerns is asked for at once.
 
 use ferroflow_db::notifications::{self, Notification};
-use ferroflow_executor::Executor;
 use jiff::Timestamp;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
@@ -12,7 +11,7 @@ use crate::scheduler::Scheduler;
 use crate::start_runs::Waiting;
 use crate::{Answered, Error};
 
-impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+impl Scheduler {
     /// Takes in what was told, without waiting for it.
     pub(crate) fn take_in_notifications(&mut self) {
         loop {
@@ -57,9 +56,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             }
             // Every cycle asks for them.
             Notification::Slots => {}
-            Notification::Answers => self.chores.hasten(chores::awaiting_input::NAME, Timestamp::MIN),
+            Notification::Answers => self.chores.hasten(chores::awaiting_input::CHORE.name, Timestamp::MIN),
             Notification::Schedulers => {
-                self.chores.hasten(chores::dead_schedulers::NAME, Timestamp::MIN);
+                self.chores.hasten(chores::dead_schedulers::CHORE.name, Timestamp::MIN);
                 self.due_steps.look_at = Timestamp::MIN;
             }
             Notification::Dags | Notification::Missed => {

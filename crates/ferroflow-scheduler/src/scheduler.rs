@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_db::notifications;
-use ferroflow_executor::Executor;
 use ferroflow_python::listeners::SchedulerListeners;
 use ferroflow_telemetry::metrics::scheduling;
 use ferroflow_telemetry::{chain, clock};
@@ -46,15 +45,13 @@ const MAX_SECTION_DOUBLINGS: u32 = 6;
 const MAX_EVENTS: usize = 1000;
 
 /// What a scheduler is made of.
-pub struct Parts<E, C> {
+pub struct Parts {
     /// What every step is given.
     pub cx: Arc<Context>,
     /// Where logs go.
     pub paths: LogPaths,
     /// What runs tasks.
-    pub executors: Executors<E>,
-    /// The same, as chores see it.
-    pub adopters: C,
+    pub executors: Executors,
     /// How many runs are examined at a time.
     pub width: usize,
 }
@@ -83,11 +80,10 @@ impl Loops {
 }
 
 /// A scheduler: all that it remembers between two cycles. None of it is the truth; that is in the database.
-pub struct Scheduler<E, C> {
+pub struct Scheduler {
     pub(crate) cx: Arc<Context>,
     pub(crate) paths: LogPaths,
-    pub(crate) executors: Executors<E>,
-    pub(crate) adopters: C,
+    pub(crate) executors: Executors,
     pub(crate) active_runs: ActiveRuns,
     pub(crate) surroundings: Surroundings,
     pub(crate) queue: TaskQueue,
@@ -123,15 +119,15 @@ pub struct Scheduler<E, C> {
     pub(crate) listeners: Option<SchedulerListeners>,
 }
 
-impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
+impl Scheduler {
     /// A scheduler that has seen nothing yet.
-    pub fn new(parts: Parts<E, C>, now: Timestamp) -> Self {
-        let Parts { cx, paths, executors, adopters, width } = parts;
+    pub fn new(parts: Parts, now: Timestamp) -> Self {
+        let Parts { cx, paths, executors, width } = parts;
         let mut chores = Chores::new(&cx.settings, now);
         // What others left behind when there was no scheduler does not wait.
-        chores.hasten(chores::dead_schedulers::NAME, now);
-        chores.hasten(chores::orphans::NAME, now);
-        chores.hasten(chores::executor_callbacks::NAME, now);
+        chores.hasten(chores::dead_schedulers::CHORE.name, now);
+        chores.hasten(chores::orphans::CHORE.name, now);
+        chores.hasten(chores::executor_callbacks::CHORE.name, now);
         Self {
             chores,
             notifications: cx.db.notifications(),
@@ -139,7 +135,6 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
             notified_runs: BTreeSet::new(),
             paths,
             executors,
-            adopters,
             active_runs: ActiveRuns::default(),
             surroundings: Surroundings::default(),
             queue: TaskQueue::default(),
@@ -205,8 +200,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         while !self.is_idle() || is_any_untold(self) {
             tokio::select! {
                 () = hurry.cancelled() => break,
-                () = self.adopters.errand_ended() => {}
-                tracked = self.executors.next_event() => self.executor_events.push_back(tracked),
+                tracked = self.executors.next_event() => self.take_in_event(tracked),
                 () = tokio::time::sleep(DRAIN_PAUSE), if is_any_untold(self) => {}
             }
             if let Err(error) = self.process_executor_events(clock::now()).await {
@@ -224,9 +218,9 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         }
     }
 
-    /// Whether nothing runs, neither tasks nor what else executors do.
+    /// Whether nothing runs: neither tasks nor callbacks nor tests of connections.
     pub fn is_idle(&self) -> bool {
-        self.executors.is_idle() && !self.adopters.has_errands()
+        self.executors.is_idle()
     }
 
     /// Where it stands: to be asked by others while it works.
@@ -235,8 +229,8 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     }
 
     /// The executors.
-    pub fn executors(&mut self) -> &mut Executors<E> {
-        &mut self.executors
+    pub fn executors(&self) -> &Executors {
+        &self.executors
     }
 
     /// Waits until there is something to do.
@@ -246,9 +240,7 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
         tokio::select! {
             () = stop.cancelled() => {}
             () = self.loop_status.asked() => self.log_state(clock::now()),
-            tracked = self.executors.next_event() => self.executor_events.push_back(tracked),
-            // There is room for the next.
-            () = self.adopters.errand_ended() => self.chores.hasten(chores::executor_callbacks::NAME, clock::now()),
+            tracked = self.executors.next_event() => self.take_in_event(tracked),
             notifications = self.notifications.recv() => self.on_notification_or_lag(notifications),
             Some(answered) = self.answers.recv() => self.take_in_answer(answered),
             () = tokio::time::sleep(pause) => {}
@@ -256,13 +248,19 @@ impl<E: Executor, C: chores::Executors> Scheduler<E, C> {
     }
 
     /// Takes in what has happened, without waiting for it.
-    pub(crate) async fn take_in_events(&mut self) {
-        while self.executor_events.len() < MAX_EVENTS {
-            tokio::select! {
-                biased;
-                tracked = self.executors.next_event() => self.executor_events.push_back(tracked),
-                () = std::future::ready(()) => return,
-            }
+    pub(crate) fn take_in_events(&mut self) {
+        while self.executor_events.len() < MAX_EVENTS
+            && let Some(tracked) = self.executors.try_next_event()
+        {
+            self.take_in_event(tracked);
+        }
+    }
+
+    fn take_in_event(&mut self, tracked: Option<TrackedEvent>) {
+        match tracked {
+            Some(tracked) => self.executor_events.push_back(tracked),
+            // There is room for the next callback.
+            None => self.chores.hasten(chores::executor_callbacks::CHORE.name, clock::now()),
         }
     }
 

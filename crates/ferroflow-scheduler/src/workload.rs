@@ -3,7 +3,7 @@
 use ferroflow_db::dag_run::DagRun;
 use ferroflow_db::dag_run::lookup::RunWithDag;
 use ferroflow_db::task_instance::TaskInstance;
-use ferroflow_executor::{Bundle, Workload, WorkloadInstance};
+use ferroflow_executor::{Bundle, ExecuteTask, WorkloadInstance};
 
 use crate::log_path::{LogPaths, TemplateError};
 use crate::run::Definition;
@@ -36,8 +36,8 @@ pub fn workload(
     file: DagFile<'_>,
     instance: &TaskInstance,
     paths: &LogPaths,
-) -> Result<Workload, TemplateError> {
-    Ok(Workload {
+) -> Result<ExecuteTask, TemplateError> {
+    Ok(ExecuteTask {
         token: String::new(),
         dag_rel_path: file.relative_fileloc.to_owned(),
         bundle_info: Bundle { name: file.bundle_name.to_owned(), version: run.bundle_version.clone() },

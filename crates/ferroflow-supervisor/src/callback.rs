@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use ferroflow_db::callback::due::{CallbackInHand, Holder, HolderProcess};
-use ferroflow_execution::{CallbackRequests, EXECUTION_FAILED, MaskRules, Masker, Patience, Refusal};
-use ferroflow_model::state::CallbackState;
+use ferroflow_execution::api::{CallbackProcess, ExecutionApi, HeldCallback};
+use ferroflow_execution::wire::{CallbackRequests, Client};
+use ferroflow_execution::{EXECUTION_FAILED, MaskRules, Masker, Patience, Refusal};
 use ferroflow_model::supervision::Exit;
 use ferroflow_python::message::{from_json, map};
 use ferroflow_python::{Child, ChildLimits, Entry, Remains, Sink, serve};
 use ferroflow_telemetry::{chain, clock};
 use rmpv::Value;
 
-use crate::CallbackWorkload;
+use crate::ExecuteCallback;
 use crate::room::when_there_is_room;
 use crate::supervise::{GRACE, Supervision, how};
 use crate::task_log::TaskLog;
 
 impl Supervision {
-    /// Runs a callback to its end, and puts down what became of it. One that is not queued any more is left alone. Answers
+    /// Runs a callback to its end, and reports what became of it. One that is not queued any more is left alone. Answers
     /// what is left of a process that cannot be killed.
-    pub async fn run_callback(&self, workload: &CallbackWorkload) -> Option<Remains> {
+    pub async fn run_callback(&self, workload: &ExecuteCallback) -> Option<Remains> {
         let mut remains = None;
         if let Err(refusal) = self.try_to_run_callback(workload, &mut remains).await {
             tracing::error!(id = %workload.id, "what became of a callback cannot be stored: {}", chain(&refusal));
@@ -29,9 +29,10 @@ impl Supervision {
 
     async fn try_to_run_callback(
         &self,
-        workload: &CallbackWorkload,
+        workload: &ExecuteCallback,
         remains: &mut Option<Remains>,
     ) -> Result<(), Refusal> {
+        let api = self.api.of_workload("");
         let masker = Arc::new(Masker::new(MaskRules::of(&self.settings)));
         let log = self.logs.log_of(Some(&workload.log_path), None, Arc::clone(&masker));
         let sink = Arc::clone(&log) as Arc<dyn Sink>;
@@ -41,31 +42,37 @@ impl Supervision {
         };
         let mut child = match when_there_is_room("a callback", fork).await {
             Ok(child) => child,
-            Err(error) => return self.not_started(workload, &chain(&error)).await,
+            Err(error) => return self.not_started(workload, &api, &chain(&error)).await,
         };
-        let Some(callback) = self.begin(workload, child.pid()).await? else {
+        let Some(callback) = self.begin(workload, &api, child.pid()).await? else {
             // It has not been told yet what to call.
             drop(child.end().await);
             tracing::warn!(id = %workload.id, "a callback is left alone: its row is not queued any more");
             return Ok(());
         };
-        let requests = CallbackRequests { service: self.service.with_masker(masker), callback: workload.id };
+        let client = Client { api: Arc::clone(&api), masker };
+        let requests = CallbackRequests { client, callback: workload.id };
         let exit = self.attend(&mut child, first(workload), &requests, &log).await;
         *remains = child.into_remains();
         exit_log(&log, exit);
-        self.end(&callback, exit).await
+        let failure = (exit != Exit::Code(0)).then_some(EXECUTION_FAILED);
+        self.end(&callback, &api, failure).await
     }
 
     /// Asks for leave to run it.
-    async fn begin(&self, workload: &CallbackWorkload, pid: i32) -> Result<Option<CallbackInHand>, Refusal> {
-        let process = HolderProcess { pid, hostname: self.host.name.clone(), seen: Some(clock::now()) };
+    async fn begin(
+        &self,
+        workload: &ExecuteCallback,
+        api: &Arc<dyn ExecutionApi>,
+        pid: i32,
+    ) -> Result<Option<HeldCallback>, Refusal> {
+        let process = CallbackProcess { pid, hostname: self.host.name.clone(), seen: clock::now() };
+        let callback = HeldCallback { id: workload.id, job_id: workload.job_id, process: Some(process) };
         let mut patience = Patience::new("the start of a callback");
         loop {
-            let service = patience.turn(&self.service, &self.hurry);
-            let begun = service.callback_begins(workload.id, workload.job_id, process.clone()).await;
-            match begun {
+            match patience.turn(api, &self.hurry).begin_callback(&callback).await {
                 Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}
-                answered => return answered,
+                begun => return Ok(begun?.then_some(callback)),
             }
         }
     }
@@ -88,38 +95,36 @@ impl Supervision {
         how(&child.terminate(GRACE).await)
     }
 
-    async fn not_started(&self, workload: &CallbackWorkload, reason: &str) -> Result<(), Refusal> {
+    async fn not_started(
+        &self,
+        workload: &ExecuteCallback,
+        api: &Arc<dyn ExecutionApi>,
+        reason: &str,
+    ) -> Result<(), Refusal> {
         tracing::error!(id = %workload.id, reason, "a callback could not be started");
-        let holder = Holder { job_id: workload.job_id, process: None };
-        let queued = CallbackInHand { id: workload.id, state: CallbackState::Queued, holder };
-        self.record_failure(&queued, Err(&format!("it could not be started: {reason}"))).await
+        let queued = HeldCallback { id: workload.id, job_id: workload.job_id, process: None };
+        self.end(&queued, api, Some(&format!("it could not be started: {reason}"))).await
     }
 
-    async fn end(&self, callback: &CallbackInHand, exit: Exit) -> Result<(), Refusal> {
-        let end = if exit == Exit::Code(0) { Ok(()) } else { Err(EXECUTION_FAILED) };
-        self.record_failure(callback, end).await
-    }
-
-    /// Puts down how it ended, as often as the database needs: nobody else knows.
-    async fn record_failure(&self, callback: &CallbackInHand, end: Result<(), &str>) -> Result<(), Refusal> {
+    /// Reports how it ended, as often as it takes: it is known nowhere else.
+    async fn end(
+        &self,
+        callback: &HeldCallback,
+        api: &Arc<dyn ExecutionApi>,
+        failure: Option<&str>,
+    ) -> Result<(), Refusal> {
         let mut patience = Patience::new("the end of a callback");
         loop {
-            let service = patience.turn(&self.service, &self.hurry);
-            let noted = match end {
-                Ok(()) => service.callback_succeeded(callback).await,
-                Err(reason) => service.callback_failed(callback, reason).await,
-            };
-            match noted {
+            match patience.turn(api, &self.hurry).end_callback(callback, failure).await {
                 Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}
-                Err(refusal) => return Err(refusal),
-                Ok(_) => return Ok(()),
+                ended => return ended,
             }
         }
     }
 }
 
 /// What `callback.py` is told.
-fn first(workload: &CallbackWorkload) -> Value {
+fn first(workload: &ExecuteCallback) -> Value {
     let bundle = &workload.bundle_info;
     map([
         ("id", workload.id.to_string().into()),

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferroflow_execution::{
-    ConnectionTestRequests, MaskRules, Masker, Patience, Refusal, TestOutcome, ToldTest,
-};
+use ferroflow_execution::api::{ExecutionApi, TestOutcome};
+use ferroflow_execution::wire::{Client, ConnectionTestRequests, ReportedTest};
+use ferroflow_execution::{MaskRules, Masker, Patience, Refusal};
 use ferroflow_python::message::map;
 use ferroflow_python::{ChildLimits, Entry, Remains, Sink, Stream, serve};
 use ferroflow_telemetry::chain;
@@ -13,7 +13,7 @@ use rmpv::Value;
 
 use uuid::Uuid;
 
-use crate::ConnectionTestWorkload;
+use crate::TestConnection;
 use crate::room::when_there_is_room;
 use crate::supervise::{GRACE, Supervision};
 
@@ -23,27 +23,32 @@ const LEEWAY: Duration = Duration::from_secs(15);
 impl Supervision {
     /// Tries a connection. What comes of it, its process tells; if it told nothing, that is put down. Answers what is left
     /// of a process that cannot be killed.
-    pub async fn try_connection(&self, workload: &ConnectionTestWorkload) -> Option<Remains> {
-        let (told, mut remains) = (ToldTest::default(), None);
-        if let Err(reason) = self.try_to_try_connection(workload, &told, &mut remains).await {
+    pub async fn try_connection(&self, workload: &TestConnection) -> Option<Remains> {
+        let api = self.api.of_workload("");
+        let (reported, mut remains) = (ReportedTest::default(), None);
+        if let Err(reason) = self.try_to_try_connection(workload, &api, &reported, &mut remains).await {
             // It may have told while its row was locked, and be ended because that took long.
-            let outcome = told.outcome().unwrap_or_else(|| {
+            let outcome = reported.outcome().unwrap_or_else(|| {
                 tracing::warn!(id = %workload.id, connection = workload.connection_id, reason, "a connection is not tried");
                 let message = Some(format!("The connection could not be tried: {reason}."));
                 TestOutcome { is_good: false, message }
             });
-            if let Err(refusal) = self.note_test(workload.id, &outcome).await {
+            if let Err(refusal) = self.note_test(workload.id, &api, &outcome).await {
                 tracing::error!(id = %workload.id, "what came of a test cannot be stored: {}", chain(&refusal));
             }
         }
         remains
     }
 
-    async fn note_test(&self, id: Uuid, outcome: &TestOutcome) -> Result<(), Refusal> {
+    async fn note_test(
+        &self,
+        id: Uuid,
+        api: &Arc<dyn ExecutionApi>,
+        outcome: &TestOutcome,
+    ) -> Result<(), Refusal> {
         let mut patience = Patience::new("the end of a connection test");
         loop {
-            let service = patience.turn(&self.service, &self.hurry);
-            match service.end_connection_test(id, outcome).await {
+            match patience.turn(api, &self.hurry).end_connection_test(id, outcome).await {
                 // It is stored what it told.
                 Err(refusal) if refusal.status() == Some(409) => return Ok(()),
                 Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}
@@ -54,8 +59,9 @@ impl Supervision {
 
     async fn try_to_try_connection(
         &self,
-        workload: &ConnectionTestWorkload,
-        told: &ToldTest,
+        workload: &TestConnection,
+        api: &Arc<dyn ExecutionApi>,
+        reported: &ReportedTest,
         remains: &mut Option<Remains>,
     ) -> Result<(), String> {
         let masker = Arc::new(Masker::new(MaskRules::of(&self.settings)));
@@ -69,8 +75,9 @@ impl Supervision {
             ("connection_id", workload.connection_id.as_str().into()),
             ("timeout", Value::from(timeout.as_secs())),
         ]);
-        let (service, test, told) = (self.service.with_masker(masker), workload.id, told.clone());
-        let requests = ConnectionTestRequests { service, test, told };
+        let client = Client { api: Arc::clone(api), masker };
+        let (test, reported) = (workload.id, reported.clone());
+        let requests = ConnectionTestRequests { client, test, reported };
         let served = tokio::time::timeout(timeout + LEEWAY, serve(&mut child, first, &requests)).await;
         match served {
             Ok(Ok(exit)) if exit.status.success() => Ok(()),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use ferroflow_execution::api::Process;
 use ferroflow_model::supervision::EndOrder;
 use ferroflow_python::Remains;
 use ferroflow_telemetry::clock::Stopwatch;
@@ -53,6 +54,12 @@ enum Stage {
 struct Beating {
     pid: i32,
     last: Stopwatch,
+}
+
+impl Beating {
+    fn process(self, id: Uuid) -> Process {
+        Process { id, pid: self.pid }
+    }
 }
 
 impl Running {
@@ -139,11 +146,11 @@ impl Running {
 
     /// Those whose rows say that they run; if they are to be told of, also those whose state is on its way: until it is
     /// there, others would take them for dead.
-    fn beating(&self, is_beat: bool) -> Vec<(Ticket, Uuid, i32)> {
+    fn beating(&self, is_beat: bool) -> Vec<(Ticket, Process)> {
         let running = self.lock();
         let beating = running.iter().filter_map(|(ticket, entry)| match entry.stage {
-            Stage::Running(beating) => Some((*ticket, entry.id, beating.pid)),
-            Stage::Telling { beating, .. } if is_beat => Some((*ticket, entry.id, beating.pid)),
+            Stage::Running(beating) => Some((*ticket, beating.process(entry.id))),
+            Stage::Telling { beating, .. } if is_beat => Some((*ticket, beating.process(entry.id))),
             _ => None,
         });
         beating.collect()
@@ -151,15 +158,15 @@ impl Running {
 
     /// The database has been told of these, but for what it has not taken. Answers whether some of that is to be told again
     /// soon: others may look at its row.
-    fn heard(&self, beating: &[(Ticket, Uuid, i32)], untaken: &[(Uuid, i32)]) -> bool {
+    fn heard(&self, beating: &[(Ticket, Process)], untaken: &[Process]) -> bool {
         let mut running = self.lock();
         let mut is_any_left = false;
-        for (ticket, id, pid) in beating {
+        for (ticket, process) in beating {
             let Some(entry) = running.get_mut(ticket) else { continue };
             let is_told_to_end = entry.orders.borrow().is_some();
             if let Some(beating) = entry.beating() {
                 beating.last = Stopwatch::start();
-                is_any_left |= !is_told_to_end && untaken.contains(&(*id, *pid));
+                is_any_left |= !is_told_to_end && untaken.contains(process);
             }
         }
         is_any_left

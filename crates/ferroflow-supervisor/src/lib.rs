@@ -18,4 +18,4 @@ mod zygotes;
 pub use heartbeats::{Running, Ticket, look_after};
 pub use supervise::{CannotSupervise, Supervised, Supervision, Watcher};
 pub use task_log::{Echo, TaskLogs};
-pub use workload::{Bundle, CallbackWorkload, ConnectionTestWorkload, Workload, WorkloadInstance};
+pub use workload::{Bundle, ExecuteCallback, ExecuteTask, TestConnection, WorkloadInstance};

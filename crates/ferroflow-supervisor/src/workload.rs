@@ -1,14 +1,14 @@
 //! What an executor is given to run.
 
-use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_model::Json;
+use ferroflow_model::key::TaskInstanceKey;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
 /// A task instance to run: Airflow's `ExecuteTask`, in the order of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Workload {
+pub struct ExecuteTask {
     /// What a worker elsewhere shows to the Execution API; empty where the work stays in this process.
     pub token: String,
     /// The DAG's file, relative to its bundle.
@@ -64,7 +64,7 @@ pub struct WorkloadInstance {
 
 /// A callback to run: Airflow's `ExecuteCallback`. Its row is queued.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CallbackWorkload {
+pub struct ExecuteCallback {
     /// Its identity.
     pub id: Uuid,
     /// What to call, as it is stored.
@@ -81,7 +81,7 @@ pub struct CallbackWorkload {
 
 /// A connection to try: Airflow's `TestConnection`. Its row is queued.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConnectionTestWorkload {
+pub struct TestConnection {
     /// The identity of the test.
     pub id: Uuid,
     /// The connection.

@@ -16,7 +16,7 @@ use ferroflow_telemetry::clock::Stopwatch;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::Workload;
+use crate::ExecuteTask;
 use crate::prewarmed::Prewarmed;
 
 /// How long an import may take where the configuration sets no limit.
@@ -130,7 +130,7 @@ impl Zygotes {
     pub(crate) async fn fork(
         &self,
         python: &ForkServer,
-        workload: &Workload,
+        workload: &ExecuteTask,
         sink: &Arc<dyn Sink>,
     ) -> Result<(Child, Origin), Error> {
         for _ in 1..ATTEMPTS {
@@ -147,7 +147,7 @@ impl Zygotes {
     async fn try_to_fork(
         &self,
         python: &ForkServer,
-        workload: &Workload,
+        workload: &ExecuteTask,
         sink: &Arc<dyn Sink>,
     ) -> Result<(Child, Origin), Error> {
         if self.most > 0
@@ -163,7 +163,7 @@ impl Zygotes {
         Ok((origin.fork(sink).await?, origin))
     }
 
-    async fn zygote(&self, python: &ForkServer, workload: &Workload) -> Option<(Zygote, Prewarmed)> {
+    async fn zygote(&self, python: &ForkServer, workload: &ExecuteTask) -> Option<(Zygote, Prewarmed)> {
         let file = ZygoteFile {
             bundle: workload.bundle_info.name.clone(),
             version: workload.bundle_info.version.clone(),

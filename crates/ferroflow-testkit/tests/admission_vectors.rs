@@ -5,10 +5,11 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ferroflow_model::admission::{
-    Candidate, DEFAULT_PATIENCE, DagLimits, Executor, Executors, InUse, InstanceKey, Limits, Pool, Tick,
-    Waiting, admit,
+    Candidate, DEFAULT_PATIENCE, DagLimits, Executor, ExecutorName, Executors, InUse, InstanceKey, Limits,
+    Pool, Tick, Waiting, admit,
 };
 use ferroflow_testkit::replay::read;
 use ferroflow_testkit::repository;
@@ -205,12 +206,13 @@ fn limits(scenario: &Scenario) -> Limits {
         };
         (dag.dag_id.as_str().into(), found)
     };
-    let executor = |executor: &RecordedExecutor| Executor {
-        alias: executor.alias.as_deref().map(Into::into),
-        module_path: executor.module_path.as_str().into(),
-        team: team(&executor.team),
-        slots: executor.slots,
-        occupied: 0,
+    let executor = |executor: &RecordedExecutor| {
+        let name = ExecutorName {
+            alias: executor.alias.as_deref().map(Into::into),
+            module_path: executor.module_path.as_str().into(),
+            team: team(&executor.team),
+        };
+        Executor { name: Arc::new(name), slots: executor.slots, occupied: 0 }
     };
     Limits {
         pools: scenario.pools.iter().map(pool).collect(),

@@ -1,6 +1,6 @@
 SELECT
     ti.id, ti.dag_id, ti.run_id, ti.task_id, ti.map_index, ti.state, ti.try_number, ti.hostname, ti.pid, ti.executor,
-    ti.start_date, ti.last_heartbeat_at,
+    ti.external_executor_id, ti.start_date, ti.last_heartbeat_at,
     ti.queued_by_job_id, dr.state AS run_state, j.id AS job_id,
     CASE WHEN j.job_type IN ('SchedulerJob', 'DagTestJob') THEN j.state END AS job_state
 FROM task_instance ti

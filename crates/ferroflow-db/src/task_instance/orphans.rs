@@ -26,8 +26,10 @@ pub struct HandedOut {
     pub pid: Option<i32>,
     /// When that was last known to be its process.
     pub last_seen: Option<Timestamp>,
-    /// The executor that its task asks for.
+    /// The executor that its task asks for,
     pub executor: Option<String>,
+    /// and what that calls it.
+    pub external_executor_id: Option<String>,
     /// The scheduler that queued it.
     pub queued_by_job_id: Option<i64>,
     /// What tells whether it is an orphan.
@@ -98,6 +100,7 @@ fn handed_out(row: &Row) -> Result<HandedOut, Error> {
         pid: row.optional("pid")?,
         last_seen: row.optional("start_date")?.max(row.optional("last_heartbeat_at")?),
         executor: row.optional("executor")?,
+        external_executor_id: row.optional("external_executor_id")?,
         queued_by_job_id,
         row: OrphanRow { state: Some(state), run_state: row.get_parsed("run_state")?, queued_by },
     })

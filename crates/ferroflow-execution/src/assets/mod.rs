@@ -7,6 +7,6 @@ mod mappings;
 mod register;
 
 pub use events::AssetEvents;
-pub(crate) use lookup::{active, named};
+pub(crate) use lookup::active;
 pub use mappings::Mappings;
 pub use register::{Change, Source, register};

@@ -4,14 +4,9 @@ use ferroflow_db::task_instance::{self, TaskInstanceKey};
 use ferroflow_db::{Json, ScopedFutureExt as _};
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
-use rmpv::Value;
 use uuid::Uuid;
 
-use super::{kept, ok, stored};
-use crate::message::{OfInstance, SetTaskStateStore, TaskStateKey};
-use crate::task::TaskRequests;
-use crate::value::{body, error_response, map};
-use crate::{Answer, Refusal, Service, read};
+use crate::{Refusal, Service};
 
 impl Service {
     /// What a task keeps under a key, as JSON.
@@ -69,44 +64,5 @@ impl Service {
         found
             .map(|instance| instance.key)
             .ok_or_else(|| Refusal::api(404, "not_found", format!("Task instance {instance} not found")))
-    }
-}
-
-impl TaskRequests {
-    pub(crate) async fn get_task_state(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
-        let TaskStateKey { ti_id, key } = read(kind, message)?;
-        self.own(ti_id)?;
-        match self.service.task_state(ti_id, &key).await {
-            Ok(text) => {
-                let value = stored(|| format!("what the task keeps under {key:?}"), &text)?;
-                Ok(body("TaskStateStoreResult", [("value", value)]))
-            }
-            Err(refusal) if refusal.status() == Some(404) => {
-                let detail = map([("key", key.into())]);
-                Ok(Answer::Body(error_response("TASK_STORE_NOT_FOUND", detail)))
-            }
-            Err(refusal) => Err(refusal),
-        }
-    }
-
-    pub(crate) async fn set_task_state(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
-        let SetTaskStateStore { ti_id, key, value, expires_at } = read(kind, message)?;
-        self.own(ti_id)?;
-        self.service.set_task_state(ti_id, &key, &kept(kind, &value)?, expires_at).await?;
-        Ok(ok())
-    }
-
-    pub(crate) async fn delete_task_state(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
-        let TaskStateKey { ti_id, key } = read(kind, message)?;
-        self.own(ti_id)?;
-        self.service.delete_task_state(ti_id, &key).await?;
-        Ok(ok())
-    }
-
-    pub(crate) async fn clear_task_state(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
-        let OfInstance { ti_id } = read(kind, message)?;
-        self.own(ti_id)?;
-        self.service.clear_task_state(ti_id).await?;
-        Ok(ok())
     }
 }

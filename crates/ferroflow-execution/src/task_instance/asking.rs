@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::attempt::{dag_of_run, not_found};
-use super::model::AssetProfile;
+use crate::api::AssetProfile;
 use crate::{Refusal, Service};
 
 impl Service {

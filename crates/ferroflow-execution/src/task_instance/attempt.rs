@@ -7,7 +7,6 @@ use ferroflow_db::dag_version::{self, serialized_dag};
 use ferroflow_db::task_instance::execution::Facts;
 use ferroflow_db::{Error, Tx};
 use ferroflow_model::dag::Dag;
-use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
@@ -48,13 +47,6 @@ pub(super) async fn until_done<'a, T>(
 /// That there is no such task instance.
 pub(super) fn not_found() -> Refusal {
     Refusal::api(404, "not_found", "Task Instance not found")
-}
-
-/// That the instance is in a state from which it cannot go where it was to go.
-pub(super) fn invalid_state(message: &str, state: Option<TaskState>) -> Refusal {
-    let previous_state = state.map(TaskState::as_str);
-    let detail = json!({"reason": "invalid_state", "message": message, "previous_state": previous_state});
-    Refusal::Api { status: 409, detail }
 }
 
 /// Notes in the audit log what became of an instance.

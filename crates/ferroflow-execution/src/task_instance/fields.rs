@@ -6,31 +6,17 @@ use ferroflow_db::task_instance::{self, TaskInstance, heartbeat, rendered_fields
 use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx};
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_telemetry::clock;
-use rmpv::Value;
 use uuid::Uuid;
 
 use super::attempt::not_found;
 use super::heartbeat::gone;
-use super::plain::plain;
+use crate::api::SkippedTask;
 use crate::{Refusal, Service};
 
-/// A task, or one of its mapped copies.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(untagged)]
-pub enum SkippedTask {
-    /// The task.
-    Task(String),
-    /// One of its copies.
-    Copy(String, i32),
-}
-
 impl Service {
-    /// Keeps the templates of a task instance as they were rendered, with secrets masked.
-    pub async fn rendered_fields(&self, id: Uuid, fields: &Value) -> Result<(), Refusal> {
-        let mut fields = plain(fields);
-        self.masker.redact_json(&mut fields);
-        let fields = Json::from(fields);
-        let (fields, runs) = (&fields, self.rules.rendered_fields_runs);
+    /// Keeps the templates of a task instance as they were rendered, its secrets masked already.
+    pub async fn rendered_fields(&self, id: Uuid, fields: &Json) -> Result<(), Refusal> {
+        let runs = self.rules.rendered_fields_runs;
         let kept = self.db.transact(|tx| {
             async move {
                 let Some(TaskInstance { key, .. }) = task_instance::find(tx, id).await? else {
@@ -67,7 +53,7 @@ impl Service {
         for task in tasks {
             let (task_id, index) = match task {
                 SkippedTask::Task(task_id) => (task_id, NOT_MAPPED),
-                SkippedTask::Copy(task_id, index) => (task_id, *index),
+                SkippedTask::Mapped(task_id, index) => (task_id, *index),
             };
             by_index.entry(index).or_default().push(task_id);
         }

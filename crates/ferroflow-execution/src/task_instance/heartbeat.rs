@@ -10,7 +10,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::attempt::not_found;
-use super::model::Heartbeat;
+use crate::api::Heartbeat;
 use crate::{Refusal, Service};
 
 /// What came of heartbeats.

@@ -11,9 +11,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::model::{AssetProfile, Success};
-use super::plain::plain;
 use crate::Rules;
+use crate::api::{AssetProfile, Success};
 use crate::assets::{Change, Mappings, Source, register};
 
 /// What a task writes, and what it noted about that.
@@ -59,7 +58,7 @@ impl Outlets {
         let outlets = success.task_outlets.as_deref().unwrap_or_default();
         let events = success.outlet_events.as_deref().unwrap_or_default();
         let events = events.iter().map(|event| {
-            serde_json::from_value(plain(event)).map_err(|error| NoOutlets::Unreadable(error.to_string()))
+            serde_json::from_value(event.clone()).map_err(|error| NoOutlets::Unreadable(error.to_string()))
         });
         let events: Vec<OutletEvent> = events.collect::<Result<_, _>>()?;
         events.iter().filter_map(|event| event.partition_key.as_deref()).try_for_each(check_key)?;

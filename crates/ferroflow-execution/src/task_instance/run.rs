@@ -3,16 +3,16 @@
 use ferroflow_db::asset::registration::{self, ConsumedEvent as StoredEvent};
 use ferroflow_db::task_instance::execution::{Facts, Place};
 use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, task_instance};
+use ferroflow_model::retry;
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
-use rmpv::Value;
+use serde_json::Value;
 use uuid::Uuid;
 
-use super::attempt::{Attempt, invalid_state, not_found, note_event, until_done};
-use super::model::{ConsumedAlias, ConsumedAsset, ConsumedEvent, DagRun, EnterRunning, RunContext};
-use super::plain::is_truthy;
-use crate::value::decoded;
+use super::attempt::{Attempt, not_found, note_event, until_done};
+use super::json::is_truthy;
+use crate::api::{ConsumedAlias, ConsumedAsset, ConsumedEvent, DagRun, EnterRunning, RunContext};
 use crate::{Refusal, Service};
 
 impl Service {
@@ -44,7 +44,7 @@ async fn start(
         Some(TaskState::Running) if is_same_process(&facts, request) => TaskState::Running,
         state => {
             let message = "TI was not in a state where it could be marked as running";
-            return Ok(Attempt::Refused(invalid_state(message, state)));
+            return Ok(Attempt::Refused(Refusal::invalid_state(message, state)));
         }
     };
     // Its process is told all of it. What cannot be told is found before the row says that it runs.
@@ -79,7 +79,7 @@ async fn context(tx: &mut Tx, facts: &Facts, multi_team: bool) -> Result<RunCont
         variables: [],
         connections: [],
         xcom_keys_to_clear: xcom_keys,
-        should_retry: is_tried_again(facts),
+        should_retry: retry::worker_may_retry(facts.state, facts.try_number, facts.max_tries),
         next_method: facts.next_method.clone(),
         next_kwargs: if is_resumed { Some(next_kwargs(facts)?) } else { None },
         start_date: facts.start_date.filter(|_| is_resumed),
@@ -87,7 +87,7 @@ async fn context(tx: &mut Tx, facts: &Facts, multi_team: bool) -> Result<RunCont
 }
 
 fn next_kwargs(facts: &Facts) -> Result<Value, Error> {
-    let Some(kwargs) = &facts.next_kwargs else { return Ok(Value::Nil) };
+    let Some(kwargs) = &facts.next_kwargs else { return Ok(Value::Null) };
     decoded(kwargs).map_err(|error| facts.unreadable("next_kwargs", kwargs, &error))
 }
 
@@ -95,12 +95,6 @@ fn is_same_process(facts: &Facts, request: &EnterRunning) -> bool {
     facts.hostname.as_deref() == Some(&request.hostname)
         && facts.unixname.as_deref() == Some(&request.unixname)
         && facts.pid == Some(request.pid)
-}
-
-/// One that was cleared while it ran may always ask for another try.
-fn is_tried_again(facts: &Facts) -> bool {
-    facts.state == Some(TaskState::Restarting)
-        || (facts.max_tries != 0 && facts.try_number <= facts.max_tries)
 }
 
 impl DagRun {
@@ -154,4 +148,8 @@ fn consumed(event: StoredEvent) -> Result<ConsumedEvent, Error> {
         timestamp: event.timestamp,
         partition_key: event.partition_key,
     })
+}
+
+fn decoded(json: &Json) -> Result<Value, serde_json::Error> {
+    serde_json::from_str(&json.standard_text())
 }

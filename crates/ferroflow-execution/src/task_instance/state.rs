@@ -10,11 +10,11 @@ use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::attempt::{Attempt, invalid_state, not_found, note_event, until_done};
+use super::attempt::{Attempt, not_found, note_event, until_done};
 use super::fail_fast::stop_the_rest;
-use super::model::{Ended, Retry, StateUpdate, Success};
 use super::outlets::{NoOutlets, Outlets};
 use super::waiting::{await_input, defer, reschedule};
+use crate::api::{Ended, Retry, StateUpdate, Success};
 use crate::assets::Mappings;
 use crate::{Refusal, Service};
 
@@ -200,26 +200,6 @@ impl Service {
     }
 }
 
-impl StateUpdate {
-    /// The state that is told.
-    pub fn state(&self) -> TaskState {
-        match self {
-            Self::Success(_) => TaskState::Success,
-            Self::Failed(_) => TaskState::Failed,
-            Self::Skipped(_) => TaskState::Skipped,
-            Self::Removed(_) => TaskState::Removed,
-            Self::UpstreamFailed(_) => TaskState::UpstreamFailed,
-            Self::UpForRetry(_) => TaskState::UpForRetry,
-            Self::Deferred(_) => TaskState::Deferred,
-            Self::UpForReschedule(_) => TaskState::UpForReschedule,
-            Self::AwaitingInput(_) => TaskState::AwaitingInput,
-            Self::Scheduled => TaskState::Scheduled,
-            Self::Queued => TaskState::Queued,
-            Self::Restarting => TaskState::Restarting,
-        }
-    }
-}
-
 /// Why a state is not taken: the instance does not run, or runs in another process than the one that tells.
 fn why_not(facts: &Facts, process: Option<(&str, i32)>) -> Option<Refusal> {
     let is_elsewhere =
@@ -231,7 +211,7 @@ fn why_not(facts: &Facts, process: Option<(&str, i32)>) -> Option<Refusal> {
     } else {
         return None;
     };
-    Some(invalid_state(message, facts.state))
+    Some(Refusal::invalid_state(message, facts.state))
 }
 
 async fn end(

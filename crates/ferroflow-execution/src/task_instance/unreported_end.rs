@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use super::attempt::{Attempt, about, dag_of, not_found, until_done};
 use super::fail_fast::stop_the_rest;
-use super::model::{DagRun, RunContext};
 use super::state::archive;
+use crate::api::{DagRun, RunContext};
 use crate::{Refusal, Service};
 
 impl Service {

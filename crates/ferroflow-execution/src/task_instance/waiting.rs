@@ -7,13 +7,12 @@ use ferroflow_db::{Dialect, Error, Json, Tx, hitl_detail, task_instance};
 use ferroflow_model::sdk_json;
 use ferroflow_model::state::TaskState;
 use jiff::{SignedDuration, Timestamp};
-use rmpv::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::model::{AwaitedInput, Deferral, Reschedule};
-use super::plain::object;
+use super::json::object;
 use super::state::fail;
+use crate::api::{AwaitedInput, Deferral, Reschedule};
 
 /// The last time that MySQL's timestamps can hold.
 const LAST_OF_MYSQL: Timestamp = Timestamp::constant(2_147_483_647, 0);
@@ -28,7 +27,7 @@ pub(super) async fn defer(
 ) -> Result<Option<TaskState>, Error> {
     let kwargs = match &deferral.trigger_kwargs {
         // Whoever sends a text has encrypted it.
-        Some(Value::String(text)) => text.as_str().unwrap_or_default().to_owned(),
+        Some(Value::String(text)) => text.clone(),
         other => object(other.as_ref()).into_text(),
     };
     let wanted = TaskTrigger {

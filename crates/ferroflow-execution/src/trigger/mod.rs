@@ -15,17 +15,13 @@ use ferroflow_model::timetable::DataInterval;
 use ferroflow_telemetry::metrics::{RunTags, runs};
 use ferroflow_telemetry::{chain, clock};
 use jiff::Timestamp;
-use rmpv::Value;
 use serde_json::Map;
 use uuid::Uuid;
 
 use crate::create_run::{
     self, CreatedRun, DagVersionRef, NewRun, OfRun, PlannedDeadlines, PlannedRun, plan_deadlines,
 };
-use crate::message::TriggerDagRun;
-use crate::task::{LIMIT, TaskRequests};
-use crate::value::{NotFinite, body, error_response, to_json};
-use crate::{Answer, Patience, Refusal, Service, read};
+use crate::{Refusal, Service};
 
 pub use by_person::{UserRun, trigger};
 pub(crate) use checks::{may_run, serialized_timetable};
@@ -256,59 +252,6 @@ async fn create(db: &Db, run: &NewRun, parts: &Parts<'_>, now: Timestamp) -> Res
     Err(refusal.into())
 }
 
-impl TaskRequests {
-    pub(crate) async fn trigger_dag_run(&self, kind: &str, message: &Value) -> Result<Answer, Refusal> {
-        let request: TriggerDagRun = read(kind, message)?;
-        let unreadable = |problem: String| Refusal::Unreadable { kind: kind.to_owned(), problem };
-        let conf = match request.conf.as_ref().map(|conf| to_json(conf, NotFinite::Null)) {
-            None | Some(Ok(serde_json::Value::Null)) => Map::new(),
-            Some(Ok(serde_json::Value::Object(conf))) => conf,
-            Some(Ok(other)) => return Err(unreadable(format!("conf is {other}, which is no map"))),
-            Some(Err(problem)) => return Err(unreadable(problem)),
-        };
-        // What the client sends for it, the server does not take.
-        let Some(is_reset) = request.reset_dag_run else {
-            return Err(Refusal::api(422, "invalid_value", "reset_dag_run cannot be null"));
-        };
-        let asked = AskedRun {
-            dag_id: request.dag_id,
-            run_id: request.run_id,
-            logical_date: request.logical_date,
-            run_after: request.run_after,
-            conf,
-            // Airflow's supervisor does not hand it on.
-            partition_key: None,
-            note: request.note,
-        };
-        let mut may_be_made = false;
-        let mut patience = Patience::new(kind);
-        let made = loop {
-            match self.service.trigger_run(&self.runs, &asked, self.instance).await {
-                // A run that is there keeps one from being made; so it is the one that was made here.
-                Err(refusal) if may_be_made && refusal.status() == Some(409) => break Ok(()),
-                Err(refusal) => {
-                    may_be_made |= refusal.is_outcome_unknown();
-                    if !may_be_made || !patience.again(&refusal, LIMIT).await {
-                        break Err(refusal);
-                    }
-                }
-                Ok(()) => break Ok(()),
-            }
-        };
-        match made {
-            Ok(()) => Ok(ok()),
-            Err(refusal) if refusal.status() == Some(409) && is_reset => {
-                self.service.clear_run(&self.runs, &asked.dag_id, &asked.run_id).await?;
-                Ok(ok())
-            }
-            Err(refusal) if refusal.status() == Some(409) => {
-                Ok(Answer::Body(error_response("DAGRUN_ALREADY_EXISTS", Value::Nil)))
-            }
-            Err(refusal) => Err(refusal),
-        }
-    }
-}
-
 impl RunMaking {
     async fn manual_interval(&self, known: &Known, run_after: Timestamp) -> Result<DataInterval, Refusal> {
         let timetable = &known.dag.timetable;
@@ -355,8 +298,4 @@ pub(crate) fn no_python(known: &Known) -> Refusal {
 fn exists(dag_id: &str, run_id: &str) -> Refusal {
     let message = format!("A run already exists for Dag '{dag_id}' with run_id '{run_id}'");
     Refusal::api(409, "already_exists", message)
-}
-
-fn ok() -> Answer {
-    body("OKResponse", [("ok", true.into())])
 }

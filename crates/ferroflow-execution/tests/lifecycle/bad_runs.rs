@@ -7,9 +7,8 @@ use std::time::Duration;
 use ferroflow_db::Dialect;
 use ferroflow_db::task_instance::TaskInstance;
 use ferroflow_db::testing::texts;
-use ferroflow_execution::task_instance::model::StateUpdate;
-use ferroflow_execution::task_instance::{HeldSlot, Reports, Told, Undelivered};
-use ferroflow_execution::{Host, Service};
+use ferroflow_execution::api::{ExecutionApi, StateUpdate};
+use ferroflow_execution::{HeldSlot, Host, InProcessApi, Reports, Service, Told, Undelivered};
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{EndOrder, Ending, Exit};
 use ferroflow_testkit::{Server, TestDb};
@@ -248,6 +247,7 @@ async fn a_start_waits_as_long_as_it_may_have_a_slot() {
 /// Who runs tasks here.
 struct Stage {
     service: Service,
+    api: Arc<dyn ExecutionApi>,
     host: Host,
     hurry: CancellationToken,
     slots_given_back: Arc<AtomicUsize>,
@@ -258,8 +258,10 @@ impl Stage {
     async fn new(database: &TestDb) -> Self {
         let slots_given_back = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&slots_given_back);
+        let service = service(database).await;
         Self {
-            service: service(database).await,
+            api: Arc::new(InProcessApi::new(service.clone())),
+            service,
             host: Host { name: "host".to_owned(), user: "user".to_owned() },
             hurry: CancellationToken::new(),
             slots_given_back,
@@ -269,7 +271,7 @@ impl Stage {
 
     fn reports(&self, instance: &TaskInstance, at_most: Duration) -> Reports<'_> {
         Reports {
-            service: &self.service,
+            api: &self.api,
             id: instance.id,
             key: instance.key.clone(),
             try_number: instance.try_number,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ferroflow_db::testing::texts;
 use ferroflow_db::{Db, Options};
-use ferroflow_execution::task_instance::{HeldSlot, Reports, Told, Undelivered};
-use ferroflow_execution::{Host, LOCK_PATIENCE, Service};
+use ferroflow_execution::api::ExecutionApi;
+use ferroflow_execution::{HeldSlot, Host, InProcessApi, LOCK_PATIENCE, Reports, Service, Told, Undelivered};
 use ferroflow_model::state::TaskState;
 use ferroflow_testkit::{HeldRows, Server};
 use serde_json::json;
@@ -65,8 +65,9 @@ async fn a_crowd_that_waits_leaves_connections_to_others(server: Server) {
 
 async fn tell(service: Arc<Service>, seeded: Seeded) -> Told {
     let (host, hurry) = (Host { name: "host".to_owned(), user: "user".to_owned() }, CancellationToken::new());
+    let api: Arc<dyn ExecutionApi> = Arc::new(InProcessApi::new(Service::clone(&service)));
     let reports = Reports {
-        service: &service,
+        api: &api,
         id: seeded.instance.id,
         key: seeded.instance.key,
         try_number: 1,

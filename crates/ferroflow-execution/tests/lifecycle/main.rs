@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 use calls::{Call, story};
 use ferroflow_config::Environment;
+use ferroflow_db::Json;
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::task_instance::TaskInstance;
 use ferroflow_execution::task_instance::StateSet;
-use ferroflow_execution::{MaskRules, Masker, Refusal, Rules, Service};
+use ferroflow_execution::{Refusal, Rules, Service};
 use ferroflow_testkit::{Airflow, Server, TestDb};
 use seed::seeded;
 use serde_json::{Value, json};
@@ -112,7 +113,6 @@ async fn service(database: &TestDb) -> Service {
         environment: Arc::new(Environment::empty("/")),
         backend: None,
         timetables: None,
-        masker: Arc::new(Masker::new(MaskRules::default())),
         rules: RULES,
     }
 }
@@ -132,7 +132,7 @@ async fn answer(service: &Service, call: &Call) -> Value {
         "heartbeat" => service.heartbeat(*id, &read(body)).await.map(|()| (204, Value::Null)),
         "rtif" => {
             let message = json!({"message": "Rendered task instance fields successfully set"});
-            service.rendered_fields(*id, &read(body)).await.map(|()| (201, message))
+            service.rendered_fields(*id, &Json::from(body)).await.map(|()| (201, message))
         }
         "rendered-map-index" => {
             let set = service.set_rendered_map_index(*id, body.as_str().unwrap()).await;

@@ -2,8 +2,8 @@
 
 use ferroflow_db::task_instance::{self, TaskInstance};
 use ferroflow_db::{Db, ScopedFutureExt as _, audit_log};
+use ferroflow_execution::api::{EnterRunning, StateUpdate};
 use ferroflow_execution::task_instance::StateSet;
-use ferroflow_execution::task_instance::model::{EnterRunning, StateUpdate};
 use ferroflow_execution::{Rules, Service};
 use ferroflow_model::state::TaskState;
 use ferroflow_testkit::Server;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ferroflow_db::testing::{change_and_hold, texts};
 use ferroflow_db::{Db, Options, ScopedFutureExt as _, dag, task_instance};
+use ferroflow_execution::api::{EnterRunning, StateUpdate};
 use ferroflow_execution::task_instance::StateSet;
-use ferroflow_execution::task_instance::model::{EnterRunning, StateUpdate};
 use ferroflow_execution::{LOCK_PATIENCE, Patience, Refusal, Service};
 use ferroflow_model::outcome::{Ignored, Outcome};
 use ferroflow_model::state::TaskState;

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use ferroflow_db::connection::Connection;
 use ferroflow_db::testing::{change_and_hold, texts};
-use ferroflow_execution::{
-    Asked, Asker, ConnectionTestRequests, LOCK_PATIENCE, ParsingRequests, SecretsBackend, Service,
-    TestOutcome, ToldTest,
-};
+use ferroflow_execution::api::TestOutcome;
+use ferroflow_execution::wire::{ConnectionTestRequests, ReportedTest};
+use ferroflow_execution::{Asked, InProcessApi, LOCK_PATIENCE, SecretsBackend, Service};
 use ferroflow_python::{Answer, Answers as _};
 use ferroflow_testkit::Server;
 use serde_json::{Value, json};
@@ -19,7 +18,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::seed::seeded;
-use crate::service;
+use crate::{client, requests_of, service};
 
 /// More than may ask for locked rows at a time.
 const ASKERS: usize = 6;
@@ -64,7 +63,7 @@ async fn nobody_waits_in_turn_for_a_secrets_backend() {
         for _ in 0..ASKERS {
             let backend = Slow { asked: AtomicUsize::default(), all: Arc::clone(&all) };
             let service = Service { backend: Some(Arc::new(backend)), ..service.clone() };
-            let requests = ParsingRequests { service, asker: Asker::default() };
+            let requests = requests_of(service);
             let put = packed(&json!({"type": "PutVariable", "key": "a_1", "value": "new"}));
             asking.spawn(async move { requests.answer("PutVariable", put).await });
         }
@@ -89,8 +88,9 @@ async fn what_a_connection_test_told_is_known_while_its_row_is_locked() {
          is_encrypted, is_extra_encrypted) VALUES ('{test}', 't', 'c', 'running', now(), now(), 'http', false, false)"
     );
     database.execute(row).await;
-    let (told, is_locked, may_end) = (ToldTest::default(), Notify::new(), Notify::new());
-    let requests = ConnectionTestRequests { service: service.clone(), test, told: told.clone() };
+    let (told, is_locked, may_end) = (ReportedTest::default(), Notify::new(), Notify::new());
+    let client = client(InProcessApi::new(service.clone()));
+    let requests = ConnectionTestRequests { client, test, reported: told.clone() };
     let telling = async {
         is_locked.notified().await;
         let result =

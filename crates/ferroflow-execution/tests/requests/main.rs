@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use ferroflow_config::Environment;
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_execution::{Asker, MaskRules, Masker, ParsingRequests, Rules, Service};
+use ferroflow_execution::wire::{Asker, Client, ParsingRequests};
+use ferroflow_execution::{InProcessApi, MaskRules, Masker, Rules, Service};
 use ferroflow_python::{Answer, Answers};
 use ferroflow_testkit::{Airflow, Server, TestDb};
 use jiff::{Timestamp, ToSpan as _};
@@ -111,12 +112,12 @@ async fn answers(server: Server) {
 #[tokio::test]
 async fn the_environment_goes_before_the_database_and_secrets_are_masked() {
     let database = seeded(Server::Sqlite).await;
-    let mut requests = requests(&database).await;
     let environment = Environment::empty("/")
         .with("AIRFLOW_VAR_A_1", "from outside")
         .with("AIRFLOW_CONN_FULL", "postgresql://me:p%40ssword@Host:5/db?x=1&y=a+b")
         .with("AIRFLOW_CONN_PLAIN", "{broken");
-    requests.service.environment = Arc::new(environment);
+    let service = Service { environment: Arc::new(environment), ..service(&database).await };
+    let requests = requests_of(service);
     let ask = async |message: Value| asked(&requests, &message).await["body"].clone();
     assert_eq!(ask(json!({"type": "GetVariable", "key": "a_1"})).await["value"], "from outside");
     let expected = json!({
@@ -128,7 +129,7 @@ async fn the_environment_goes_before_the_database_and_secrets_are_masked() {
     assert_eq!(fallen_through["conn_type"], "http", "what cannot be read is passed over");
     ask(json!({"type": "MaskSecret", "value": {"token": "t0ken!"}, "name": null})).await;
     assert_eq!(
-        requests.service.masker.redact("p@ssword, t0ken! and from outside"),
+        requests.client.masker.redact("p@ssword, t0ken! and from outside"),
         "***, *** and from outside"
     );
 }
@@ -163,7 +164,15 @@ async fn times_of_a_frame_are_understood() {
 }
 
 async fn requests(database: &TestDb) -> ParsingRequests {
-    ParsingRequests { service: service(database).await, asker: Asker::default() }
+    requests_of(service(database).await)
+}
+
+fn requests_of(service: Service) -> ParsingRequests {
+    ParsingRequests { client: client(InProcessApi::new(service)), asker: Asker::default() }
+}
+
+fn client(api: InProcessApi) -> Client {
+    Client { api: Arc::new(api), masker: Arc::new(Masker::new(MaskRules::default())) }
 }
 
 async fn service(database: &TestDb) -> Service {
@@ -173,7 +182,6 @@ async fn service(database: &TestDb) -> Service {
         environment: Arc::new(Environment::empty("/")),
         backend: None,
         timetables: None,
-        masker: Arc::new(Masker::new(MaskRules::default())),
         rules: RULES,
     }
 }

@@ -1,7 +1,8 @@
 //! A task that runs asks: beside Airflow's supervisor and API, and on every database.
 
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_execution::{Asker, RunMaking, SdkVersion, TaskRequests};
+use ferroflow_execution::wire::{Asker, SdkVersion, TaskRequests};
+use ferroflow_execution::{InProcessApi, RunMaking};
 use ferroflow_testkit::{Airflow, Server, TestDb};
 use jiff::ToSpan as _;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use crate::messages::xcom_message;
 use crate::seed::{DAY_1, KEY};
 use crate::seed_assets::{asking, seeded_with_assets};
 use crate::seed_runs::seeded_with_runs;
-use crate::{asked, expect_same, messages, own_messages, run_messages, service, task_messages};
+use crate::{asked, client, expect_same, messages, own_messages, run_messages, service, task_messages};
 
 #[tokio::test]
 async fn airflow_answers_tasks_the_same_and_writes_the_same() {
@@ -159,12 +160,12 @@ async fn what_is_not_json_is_refused() {
 }
 
 async fn requests(database: &TestDb) -> TaskRequests {
+    let making = RunMaking::new(&settings(), "me".to_owned(), None).unwrap();
     TaskRequests {
-        service: service(database).await,
+        client: client(InProcessApi::new(service(database).await).with_run_making(making)),
         instance: asking(),
         asker: Asker::default(),
         sdk: SdkVersion::CURRENT,
-        runs: RunMaking::new(&settings(), "me".to_owned(), None).unwrap(),
     }
 }
 

@@ -151,7 +151,7 @@ impl Room<'_> {
         let occupied = executor.occupied.saturating_add(taken.of_executor(place));
         let Executor { slots, .. } = *executor;
         if occupied >= slots {
-            return Err(Refusal::ExecutorFull { executor: executor.name().clone(), occupied, slots });
+            return Err(Refusal::ExecutorFull { executor: executor.name.short().clone(), occupied, slots });
         }
         Ok(place)
     }

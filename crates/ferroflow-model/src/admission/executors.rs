@@ -1,32 +1,50 @@
 //! The executors, and which of them a task instance goes to.
 
+use std::fmt;
 use std::sync::Arc;
 
-/// An executor and what it is busy with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Executor {
-    /// The short name that the configuration gives it.
+/// How the configuration names an executor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ExecutorName {
+    /// The short name.
     pub alias: Option<Arc<str>>,
     /// Where its class is imported from.
     pub module_path: Arc<str>,
     /// The team that it works for, or `None` for all.
     pub team: Option<Arc<str>>,
+}
+
+impl ExecutorName {
+    /// What people call it.
+    pub fn short(&self) -> &Arc<str> {
+        self.alias.as_ref().unwrap_or(&self.module_path)
+    }
+
+    /// The name of its class.
+    pub fn class(&self) -> &str {
+        self.module_path.rsplit('.').next().unwrap_or(&self.module_path)
+    }
+
+    /// Whether a task that asks for this executor means it: by its alias, its class or the path of that.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.alias.as_deref() == Some(name) || &*self.module_path == name || self.class() == name
+    }
+}
+
+impl fmt::Display for ExecutorName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.short())
+    }
+}
+
+/// An executor and what it is busy with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Executor {
+    pub name: Arc<ExecutorName>,
     /// How much it takes at a time: its `parallelism`.
     pub slots: i64,
     /// How much it has at the moment: tasks, callbacks and tests of connections, queued or running.
     pub occupied: i64,
-}
-
-impl Executor {
-    /// What people call it.
-    pub fn name(&self) -> &Arc<str> {
-        self.alias.as_ref().unwrap_or(&self.module_path)
-    }
-
-    fn is_called(&self, name: &str) -> bool {
-        let class = self.module_path.rsplit('.').next();
-        self.alias.as_deref() == Some(name) || &*self.module_path == name || class == Some(name)
-    }
 }
 
 /// The executors of this scheduler.
@@ -47,12 +65,11 @@ impl Executors {
     /// The place in the list of the executor for a task instance of a team's DAG. One that it asks for by
     /// name must belong to the team or to all.
     pub(super) fn resolve(&self, wanted: Option<&str>, team: Option<&str>) -> Option<usize> {
-        let Some(name) = wanted else {
-            let of_the_team = self.list.iter().position(|one| team.is_some() && one.team.as_deref() == team);
+        let mut names = self.list.iter().map(|executor| &executor.name);
+        let Some(wanted) = wanted else {
+            let of_the_team = names.position(|name| team.is_some() && name.team.as_deref() == team);
             return of_the_team.or((!self.list.is_empty()).then_some(0));
         };
-        self.list
-            .iter()
-            .position(|one| one.is_called(name) && (one.team.is_none() || one.team.as_deref() == team))
+        names.position(|name| name.is_called(wanted) && (name.team.is_none() || name.team.as_deref() == team))
     }
 }

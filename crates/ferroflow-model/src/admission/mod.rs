@@ -34,7 +34,7 @@ mod waiting;
 pub use admit::{Tick, admit};
 pub use candidate::{Candidate, InstanceKey};
 pub use decision::{Admitted, ClosedPool, Decision, Refused, Stopped, Verdict};
-pub use executors::{Executor, Executors};
+pub use executors::{Executor, ExecutorName, Executors};
 pub use in_use::InUse;
 pub use limits::{DagLimits, Limits, Pool};
 pub use patience::DEFAULT_PATIENCE;

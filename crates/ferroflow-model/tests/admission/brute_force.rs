@@ -96,16 +96,17 @@ fn slots(world: &World, admitted: &[Admitted], candidate: &Candidate, include_de
 
 fn executor(world: &World, candidate: &Candidate, team: Option<&str>) -> Option<usize> {
     let list = &world.limits.executors.list;
-    let mut for_team = (0..list.len()).filter(|place| team.is_some() && list[*place].team.as_deref() == team);
+    let mut for_team =
+        (0..list.len()).filter(|place| team.is_some() && list[*place].name.team.as_deref() == team);
     match &candidate.executor {
         None if list.is_empty() => None,
         None => Some(for_team.next().unwrap_or(0)),
         Some(name) => (0..list.len()).find(|place| {
             let one = &list[*place];
-            let named = one.alias.as_ref() == Some(name)
-                || one.module_path == *name
-                || one.module_path.split('.').next_back() == Some(name);
-            named && (one.team.is_none() || one.team.as_deref() == team)
+            let named = one.name.alias.as_ref() == Some(name)
+                || one.name.module_path == *name
+                || one.name.module_path.split('.').next_back() == Some(name);
+            named && (one.name.team.is_none() || one.name.team.as_deref() == team)
         }),
     }
 }

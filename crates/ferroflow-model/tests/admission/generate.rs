@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ferroflow_model::admission::{
-    Candidate, DEFAULT_PATIENCE, DagLimits, Executor, Executors, Limits, Pool, Tick,
+    Candidate, DEFAULT_PATIENCE, DagLimits, Executor, ExecutorName, Executors, Limits, Pool, Tick,
 };
 use ferroflow_model::state::TaskState;
 use proptest::collection::{btree_map, vec};
@@ -96,12 +96,9 @@ fn limits() -> impl Strategy<Value = Limits> {
     let named = || (select(vec![(Some("A"), "a.A"), (None, "b.B"), (Some("C"), "c.CExecutor")]), team());
     let executor = || {
         (named(), prop_oneof![1 => -1..9_i64, 2 => Just(99)], 0..3_i64).prop_map(
-            |(((alias, path), team), slots, occupied)| Executor {
-                alias: alias.map(Into::into),
-                module_path: path.into(),
-                team,
-                slots,
-                occupied,
+            |(((alias, path), team), slots, occupied)| {
+                let name = ExecutorName { alias: alias.map(Into::into), module_path: path.into(), team };
+                Executor { name: Arc::new(name), slots, occupied }
             },
         )
     };

@@ -1,6 +1,8 @@
 //! Every limit at its border, and every refusal in words.
 
-use ferroflow_model::admission::{Candidate, Executor, Refusal, Verdict};
+use std::sync::Arc;
+
+use ferroflow_model::admission::{Candidate, Executor, ExecutorName, Refusal, Verdict};
 use ferroflow_model::state::TaskState;
 
 use crate::world::{World, candidate, executor, in_pool, mapped, slots};
@@ -180,7 +182,11 @@ fn an_executor_takes_what_it_has_slots_for() {
 #[test]
 fn an_executor_is_found_by_alias_path_or_class_for_its_team_or_for_all() {
     let mut world = World::new(&[("main", -1)], vec![candidate("d/r/t")]);
-    let of = |team: &str, alias| Executor { team: Some(team.into()), ..executor(alias, 9) };
+    let of = |team: &str, alias| {
+        let executor = executor(alias, 9);
+        let name = ExecutorName { team: Some(team.into()), ..(*executor.name).clone() };
+        Executor { name: Arc::new(name), ..executor }
+    };
     world.limits.executors.list =
         vec![executor("First", 9), of("red", "First"), of("red", "Second"), of("blue", "Third")];
     let mut place = |wanted: Option<&str>, team: Option<&str>| {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ferroflow_model::admission::{
-    Candidate, DEFAULT_PATIENCE, DagLimits, Decision, Executor, Executors, InUse, InstanceKey, Limits, Pool,
-    Refusal, Tick, Verdict, Waiting, admit,
+    Candidate, DEFAULT_PATIENCE, DagLimits, Decision, Executor, ExecutorName, Executors, InUse, InstanceKey,
+    Limits, Pool, Refusal, Tick, Verdict, Waiting, admit,
 };
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
@@ -36,7 +36,8 @@ pub(crate) fn dag() -> DagLimits {
 
 pub(crate) fn executor(alias: &str, slots: i64) -> Executor {
     let module_path = format!("site.executors.{alias}Executor").into();
-    Executor { alias: Some(alias.into()), module_path, team: None, slots, occupied: 0 }
+    let name = ExecutorName { alias: Some(alias.into()), module_path, team: None };
+    Executor { name: Arc::new(name), slots, occupied: 0 }
 }
 
 /// A candidate by `dag/run/task` and a map index, which takes one slot of the pool `main`.

@@ -13,19 +13,15 @@ use jiff::Timestamp;
 
 use super::left::{Done, Left, or_left};
 use super::report::Report;
-use super::{Chore, Executors, reported};
+use super::{Chore, reported};
 use crate::metrics::Told;
 use crate::{Context, Error};
 
-pub(crate) const NAME: &str = "assets in use";
-
-pub(super) fn chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: NAME,
-        every: |settings| Some(settings.scheduler.parsing_cleanup_interval),
-        run: |given| reported(assets(given.cx, given.now)),
-    }
-}
+pub(crate) const CHORE: Chore = Chore {
+    name: "assets in use",
+    every: |settings| Some(settings.scheduler.parsing_cleanup_interval),
+    run: |given| reported(assets(given.cx, given.now)),
+};
 
 /// How many go out of use in one transaction.
 const BATCH: u32 = 500;

@@ -19,18 +19,14 @@ use uuid::Uuid;
 use super::deferred::FAIL;
 use super::left::{Left, or_left, so_far};
 use super::report::{FollowUp, Report};
-use super::{Chore, Executors, reported};
+use super::{Chore, reported};
 use crate::{Context, Error};
 
-pub(crate) const NAME: &str = "task instances whose question was not answered in time";
-
-pub(super) fn chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: NAME,
-        every: |settings| Some(settings.scheduler.trigger_timeout_check_interval),
-        run: |given| reported(awaiting_input(given.cx, given.now)),
-    }
-}
+pub(crate) const CHORE: Chore = Chore {
+    name: "task instances whose question was not answered in time",
+    every: |settings| Some(settings.scheduler.trigger_timeout_check_interval),
+    run: |given| reported(awaiting_input(given.cx, given.now)),
+};
 
 /// How many are dealt with in one transaction: humans who answer others must not wait long.
 const BATCH: u32 = 100;

@@ -13,18 +13,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::left::{Done, Left, or_left, so_far};
 use super::report::Report;
-use super::{Chore, Executors, reported};
+use super::{Chore, reported};
 use crate::{Context, Error};
 
-pub(crate) const NAME: &str = "completed backfills";
-
-pub(super) fn chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: NAME,
-        every: |_| Some(Duration::from_secs(30)),
-        run: |given| reported(backfills(given.cx, given.now)),
-    }
-}
+pub(crate) const CHORE: Chore = Chore {
+    name: "completed backfills",
+    every: |_| Some(Duration::from_secs(30)),
+    run: |given| reported(backfills(given.cx, given.now)),
+};
 
 /// For so long a backfill without runs may be in the making.
 const IN_THE_MAKING: SignedDuration = SignedDuration::from_mins(2);

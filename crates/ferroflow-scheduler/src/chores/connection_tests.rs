@@ -7,36 +7,28 @@ use std::time::Duration;
 
 use ferroflow_db::connection::test_request::{self, PendingTest, StaleTest, TestCounts};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
-use ferroflow_executor::{ConnectionTestWorkload, Errand};
+use ferroflow_executor::{ExecutorSet, TestConnection, Workload, WorkloadKind};
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::left::{Done, Left, or_left, so_far};
 use super::report::{FollowUp, Report};
-use super::{Chore, EVERY_LOOP, Executors, reported};
+use super::{Chore, EVERY_LOOP, reported};
 use crate::metrics::Told;
 use crate::{Context, Error};
 
-pub(crate) const NAME: &str = "connection tests";
+pub(crate) const STALE: Chore = Chore {
+    name: "stale connection tests",
+    every: |settings| Some(settings.connection_test.reaper_interval),
+    run: |given| reported(stale_connection_tests(given.cx, given.now)),
+};
 
-pub(crate) const STALE: &str = "stale connection tests";
-
-pub(super) fn stale_chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: STALE,
-        every: |settings| Some(settings.connection_test.reaper_interval),
-        run: |given| reported(stale_connection_tests(given.cx, given.now)),
-    }
-}
-
-pub(super) fn chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: NAME,
-        every: |_| Some(EVERY_LOOP),
-        run: |given| reported(connection_tests(given.cx, given.now, given.executors)),
-    }
-}
+pub(crate) const CHORE: Chore = Chore {
+    name: "connection tests",
+    every: |_| Some(EVERY_LOOP),
+    run: |given| reported(connection_tests(given.cx, given.now, given.executors)),
+};
 
 /// How many silent ones are given up at a time; the others are by the next chore.
 const BATCH: usize = 100;
@@ -62,8 +54,8 @@ impl Report for ConnectionTests {
     fn follow_up(&self) -> FollowUp {
         let hand_over = self.queued.iter().map(|test| {
             let (id, connection_id) = (test.id, test.connection_id.clone());
-            let errand = Errand::ConnectionTest(ConnectionTestWorkload { id, connection_id });
-            (test.executor.clone(), errand)
+            let workload = Workload::TestConnection(TestConnection { id, connection_id });
+            (test.executor.clone(), workload)
         });
         FollowUp { hand_over: hand_over.collect(), ..FollowUp::default() }
     }
@@ -87,12 +79,13 @@ impl Report for Done<Vec<StaleTest>> {
 pub async fn connection_tests(
     cx: &Context,
     now: Timestamp,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
 ) -> Result<ConnectionTests, Error> {
     let most = cx.settings.connection_test.max_concurrency;
     let counts = cx.db.read(|tx| async move { test_request::counts(tx).await }.scope_boxed()).await?;
     let active = u32::try_from(counts.active).unwrap_or(u32::MAX);
-    let room = most.saturating_sub(active).min(u32::try_from(executors.free_slots()).unwrap_or(u32::MAX));
+    let free = executors.room(WorkloadKind::TestConnection);
+    let room = most.saturating_sub(active).min(u32::try_from(free).unwrap_or(u32::MAX));
     let mut report = ConnectionTests { counts, ..ConnectionTests::default() };
     let mut passed = HashSet::new();
     while counts.pending > 0 && report.queued.len() < room as usize {
@@ -125,7 +118,7 @@ pub async fn connection_tests(
 async fn pick(
     tx: &mut Tx,
     cx: &Context,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
     passed: &HashSet<Uuid>,
     wanted: usize,
     now: Timestamp,
@@ -161,16 +154,14 @@ fn limit(passed: &HashSet<Uuid>, wanted: usize) -> u32 {
     u32::try_from(passed.len() + wanted).unwrap_or(u32::MAX)
 }
 
-fn why_not(test: &PendingTest, executors: &impl Executors) -> Option<String> {
+fn why_not(test: &PendingTest, executors: &ExecutorSet) -> Option<String> {
     let executor = test.executor.as_deref();
     let name =
         || executor.map_or_else(|| "the default executor".to_owned(), |name| format!("executor {name:?}"));
-    if !executors.has(executor) {
-        Some(format!("there is no {} here", name()))
-    } else if !executors.tests_connections(executor) {
-        Some(format!("{} does not try connections", name()))
-    } else {
-        None
+    match executors.find(executor) {
+        None => Some(format!("there is no {} here", name())),
+        Some(found) if found.supports(WorkloadKind::TestConnection) => None,
+        Some(_) => Some(format!("{} does not try connections", name())),
     }
 }
 

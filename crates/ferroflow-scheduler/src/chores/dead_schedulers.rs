@@ -10,20 +10,16 @@ use jiff::Timestamp;
 
 use super::left::{Left, or_left};
 use super::report::{FollowUp, Report};
-use super::{Chore, Executors, reported};
+use super::{Chore, reported};
 use super::{executor_callbacks, orphans};
 use crate::metrics::Told;
 use crate::{Context, Error};
 
-pub(crate) const NAME: &str = "dead schedulers";
-
-pub(super) fn chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: NAME,
-        every: |settings| Some(settings.scheduler.scheduler_heartbeat_sec),
-        run: |given| reported(dead_schedulers(given.cx, given.now)),
-    }
-}
+pub(crate) const CHORE: Chore = Chore {
+    name: "dead schedulers",
+    every: |settings| Some(settings.scheduler.scheduler_heartbeat_sec),
+    run: |given| reported(dead_schedulers(given.cx, given.now)),
+};
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +42,7 @@ impl Report for DeadSchedulers {
     fn follow_up(&self) -> FollowUp {
         let gone = self.ended.iter().copied().chain(self.given_up.iter().map(|gone| gone.id));
         FollowUp {
-            hastens: &[orphans::NAME, executor_callbacks::NAME],
+            hastens: vec![orphans::CHORE.name, executor_callbacks::CHORE.name],
             hastens_for: Some(gone.collect()),
             ..FollowUp::default()
         }

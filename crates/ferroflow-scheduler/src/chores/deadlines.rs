@@ -21,15 +21,15 @@ use super::deadline_context::{context, with_context};
 use super::executor_callbacks;
 use super::left::{Left, so_far};
 use super::report::{FollowUp, Report};
-use super::{Chore, EVERY_LOOP, Executors, reported};
+use super::{Chore, EVERY_LOOP, reported};
 use crate::metrics::Told;
 use crate::{Context, Error};
 
-pub(crate) const NAME: &str = "missed deadlines";
-
-pub(super) fn chore<C: Executors>() -> Chore<C> {
-    Chore { name: NAME, every: |_| Some(EVERY_LOOP), run: |given| reported(deadlines(given.cx, given.now)) }
-}
+pub(crate) const CHORE: Chore = Chore {
+    name: "missed deadlines",
+    every: |_| Some(EVERY_LOOP),
+    run: |given| reported(deadlines(given.cx, given.now)),
+};
 
 /// How many are dealt with in one transaction; with more, the chore goes on.
 const BATCH: u32 = 100;
@@ -56,8 +56,8 @@ impl Report for Deadlines {
     }
 
     fn follow_up(&self) -> FollowUp {
-        let hastens: &[_] = if self.has_executor_callbacks { &[executor_callbacks::NAME] } else { &[] };
-        FollowUp { hastens, ..FollowUp::default() }
+        let hastens = self.has_executor_callbacks.then_some(executor_callbacks::CHORE.name);
+        FollowUp { hastens: hastens.into_iter().collect(), ..FollowUp::default() }
     }
 
     fn measure(&self, _told: &mut Told) {

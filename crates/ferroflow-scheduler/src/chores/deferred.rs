@@ -12,18 +12,14 @@ use uuid::Uuid;
 
 use super::left::{Done, Left, or_left, so_far};
 use super::report::{FollowUp, Report};
-use super::{Chore, Executors, reported};
+use super::{Chore, reported};
 use crate::{Context, Error};
 
-pub(crate) const NAME: &str = "deferred task instances that time out";
-
-pub(super) fn chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: NAME,
-        every: |settings| Some(settings.scheduler.trigger_timeout_check_interval),
-        run: |given| reported(deferred(given.cx, given.now)),
-    }
-}
+pub(crate) const CHORE: Chore = Chore {
+    name: "deferred task instances that time out",
+    every: |settings| Some(settings.scheduler.trigger_timeout_check_interval),
+    run: |given| reported(deferred(given.cx, given.now)),
+};
 
 /// How many are dealt with in one transaction.
 const BATCH: u32 = 500;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ferroflow_db::callback::due::{Holder, Move};
 use ferroflow_db::callback::{self, Callback};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, deadline};
-use ferroflow_executor::{Bundle, CallbackWorkload, Errand};
+use ferroflow_executor::{Bundle, ExecuteCallback, ExecutorSet, Workload, WorkloadKind};
 use ferroflow_model::extended_json;
 use ferroflow_model::state::CallbackState;
 use jiff::Timestamp;
@@ -20,20 +20,16 @@ use uuid::Uuid;
 use super::left::{Left, or_left, so_far};
 use super::lost_callbacks::lost_callbacks;
 use super::report::{FollowUp, Report};
-use super::{Chore, Executors, reported};
+use super::{Chore, reported};
 use crate::error::or_reason;
 use crate::{Context, Error};
 
-pub(crate) const NAME: &str = "callbacks for executors";
-
-pub(super) fn chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: NAME,
-        // There is no index to find them by, and a missed deadline hastens this.
-        every: |_| Some(Duration::from_secs(30)),
-        run: |given| reported(executor_callbacks(given.cx, given.now, given.executors)),
-    }
-}
+pub(crate) const CHORE: Chore = Chore {
+    name: "callbacks for executors",
+    // There is no index to find them by, and a missed deadline hastens this.
+    every: |_| Some(Duration::from_secs(30)),
+    run: |given| reported(executor_callbacks(given.cx, given.now, given.executors)),
+};
 
 /// How many are dealt with at a time; the others are by the next chore.
 const BATCH: usize = 100;
@@ -44,7 +40,7 @@ pub struct ExecutorCallback {
     /// The executor; the default one if none is named.
     pub executor: Option<String>,
     /// What that is to run. Its row is queued now.
-    pub workload: CallbackWorkload,
+    pub workload: ExecuteCallback,
 }
 
 /// What became of callbacks that wait for an executor.
@@ -67,7 +63,8 @@ impl Report for ExecutorCallbacks {
 
     fn follow_up(&self) -> FollowUp {
         let queued = self.queued.iter();
-        let hand_over = queued.map(|one| (one.executor.clone(), Errand::Callback(one.workload.clone())));
+        let hand_over =
+            queued.map(|one| (one.executor.clone(), Workload::ExecuteCallback(one.workload.clone())));
         FollowUp { hand_over: hand_over.collect(), ..FollowUp::default() }
     }
 }
@@ -76,12 +73,12 @@ impl Report for ExecutorCallbacks {
 pub async fn executor_callbacks(
     cx: &Context,
     now: Timestamp,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
 ) -> Result<ExecutorCallbacks, Error> {
     let lost = lost_callbacks(cx, executors, now).await?;
     let mut report =
         ExecutorCallbacks { taken_back: lost.done, left: lost.left, ..ExecutorCallbacks::default() };
-    let room = executors.free_slots().min(BATCH);
+    let room = executors.room(WorkloadKind::ExecuteCallback).min(BATCH);
     let mut passed = HashSet::new();
     while report.queued.len() < room {
         let wanted = room - report.queued.len();
@@ -112,7 +109,7 @@ pub async fn executor_callbacks(
 /// Picks as many as are wanted, and tells which it could not change.
 async fn pick(
     tx: &mut Tx,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
     passed: &HashSet<Uuid>,
     wanted: usize,
     job_id: i64,
@@ -139,7 +136,7 @@ async fn pick(
 async fn pick_one(
     tx: &mut Tx,
     callback: &Callback,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
     job_id: i64,
 ) -> Result<Option<Result<ExecutorCallback, String>>, DbError> {
     let routed = or_reason(route(tx, callback, executors, job_id).await)?.flatten();
@@ -157,16 +154,16 @@ async fn pick_one(
 async fn route(
     tx: &mut Tx,
     callback: &Callback,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
     job_id: i64,
 ) -> Result<Result<ExecutorCallback, String>, DbError> {
     let Ok(data) = callback.data.value() else { return Ok(Err("it is not JSON".to_owned())) };
     let data = extended_json::decode(&data);
     let executor = data["executor"].as_str();
-    if !executors.has(executor) {
+    let Some(found) = executors.find(executor) else {
         return Ok(Err(format!("there is no executor {:?} here", executor.unwrap_or_default())));
-    }
-    if !executors.runs_callbacks(executor) {
+    };
+    if !found.supports(WorkloadKind::ExecuteCallback) {
         let name =
             executor.map_or_else(|| "the default executor".to_owned(), |name| format!("executor {name:?}"));
         return Ok(Err(format!("{name} does not run callbacks")));
@@ -180,7 +177,7 @@ async fn route(
     let Some(dag) = dag::find(tx, &run.dag_id).await? else {
         return Ok(Err(format!("DAG {:?}, which it is about, is gone", run.dag_id)));
     };
-    let workload = CallbackWorkload {
+    let workload = ExecuteCallback {
         id: callback.id,
         data: callback.data.clone(),
         dag_rel_path: dag.relative_fileloc.unwrap_or_default(),

@@ -7,39 +7,27 @@ use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::metrics::scheduling;
 
 use super::report::Report;
-use super::{Chore, Executors, are_metrics_on, reported};
+use super::{Chore, are_metrics_on, reported};
 use crate::metrics::{self, Told};
 use crate::{Context, Error};
 
-pub(crate) const POOL_SLOTS: &str = "metrics of pools";
+pub(crate) const POOL_SLOTS: Chore = Chore {
+    name: "metrics of pools",
+    every: |settings| are_metrics_on(settings).then_some(settings.scheduler.pool_metrics_interval),
+    run: |given| reported(pool_slots(given.cx)),
+};
 
-pub(crate) const TASK_COUNTS: &str = "metrics of task instances";
+pub(crate) const TASK_COUNTS: Chore = Chore {
+    name: "metrics of task instances",
+    every: |settings| are_metrics_on(settings).then_some(settings.scheduler.ti_metrics_interval),
+    run: |given| reported(task_counts(given.cx)),
+};
 
-pub(crate) const RUNNING_RUNS: &str = "metrics of runs";
-
-pub(super) fn pool_slots_chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: POOL_SLOTS,
-        every: |settings| are_metrics_on(settings).then_some(settings.scheduler.pool_metrics_interval),
-        run: |given| reported(pool_slots(given.cx)),
-    }
-}
-
-pub(super) fn task_counts_chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: TASK_COUNTS,
-        every: |settings| are_metrics_on(settings).then_some(settings.scheduler.ti_metrics_interval),
-        run: |given| reported(task_counts(given.cx)),
-    }
-}
-
-pub(super) fn running_runs_chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: RUNNING_RUNS,
-        every: |settings| are_metrics_on(settings).then_some(settings.scheduler.dagrun_metrics_interval),
-        run: |given| reported(running_runs(given.cx)),
-    }
-}
+pub(crate) const RUNNING_RUNS: Chore = Chore {
+    name: "metrics of runs",
+    every: |settings| are_metrics_on(settings).then_some(settings.scheduler.dagrun_metrics_interval),
+    run: |given| reported(running_runs(given.cx)),
+};
 
 /// The slots of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::task_instance::overdue::{self, Silent};
 use ferroflow_db::{Page, ScopedFutureExt as _};
+use ferroflow_executor::ExecutorSet;
 use ferroflow_model::outcome::Outcome;
 use ferroflow_model::outcome::heartbeat::{HeartbeatRow, HeartbeatStatus, heartbeat_status};
 use ferroflow_telemetry::clock::signed;
@@ -15,19 +16,15 @@ use uuid::Uuid;
 
 use super::left::so_far;
 use super::report::{FollowUp, Report};
-use super::{Chore, Executors, reported};
+use super::{Chore, reported};
 use crate::metrics::{Told, failed};
 use crate::{Context, Error};
 
-pub(crate) const NAME: &str = "task instances without heartbeat";
-
-pub(super) fn chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: NAME,
-        every: |settings| Some(settings.scheduler.task_instance_heartbeat_timeout_detection_interval),
-        run: |given| reported(heartbeats(given.cx, given.now, given.watching_since, given.executors)),
-    }
-}
+pub(crate) const CHORE: Chore = Chore {
+    name: "task instances without heartbeat",
+    every: |settings| Some(settings.scheduler.task_instance_heartbeat_timeout_detection_interval),
+    run: |given| reported(heartbeats(given.cx, given.now, given.watching_since, given.executors)),
+};
 
 /// What listeners of plugins are told.
 const NO_HEARTBEAT: &str = "It was not heard of for longer than [scheduler] task_instance_heartbeat_timeout.";
@@ -79,7 +76,7 @@ pub async fn heartbeats(
     cx: &Context,
     now: Timestamp,
     watching_since: Timestamp,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
 ) -> Result<Heartbeats, Error> {
     let timeout = signed(cx.settings.scheduler.task_instance_heartbeat_timeout);
     let mut report = Heartbeats::default();

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 
 use ferroflow_db::callback::due::CallbackInHand;
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, callback, job};
+use ferroflow_executor::{ExecutorSet, Orphan, WorkloadKey};
 use ferroflow_model::state::CallbackState;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::executors::Executors;
 use super::left::{Done, Left, or_left};
 use crate::{Context, Error};
 
@@ -24,13 +24,17 @@ const BATCH: usize = 100;
 /// ended before. Returns which.
 pub(super) async fn lost_callbacks(
     cx: &Context,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
     now: Timestamp,
 ) -> Result<Done<Vec<Uuid>>, Error> {
     let lost = cx.db.read(|tx| find(tx, cx, executors, now).scope_boxed()).await?;
     for some in lost.chunks(BATCH) {
         cx.progress.gets_on();
-        executors.end_callbacks(some).await;
+        let orphans: Vec<Orphan> = some.iter().map(orphan_of).collect();
+        // Its row does not tell which executor it was.
+        for one in executors.all() {
+            one.executor.adopt(&orphans).await;
+        }
     }
     if lost.is_empty() {
         return Ok(Done::default());
@@ -47,7 +51,7 @@ pub(super) async fn lost_callbacks(
 async fn find(
     tx: &mut Tx,
     cx: &Context,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
     now: Timestamp,
 ) -> Result<Vec<CallbackInHand>, DbError> {
     let threshold = cx.settings.scheduler.scheduler_health_check_threshold;
@@ -57,7 +61,7 @@ async fn find(
     for callback in callback::due::in_hand(tx).await? {
         let holder = callback.holder.job_id;
         let is_lost = if holder == cx.job_id {
-            !executors.has_errand(callback.id)
+            !executors.is_alive(callback.id)
         } else if let Some(is_alive) = is_alive.get(&holder) {
             !is_alive
         } else {
@@ -94,4 +98,16 @@ async fn take_back(tx: &mut Tx, lost: &[CallbackInHand], own: i64) -> Result<Don
         }
     }
     Ok(taken_back)
+}
+
+fn orphan_of(callback: &CallbackInHand) -> Orphan {
+    let process = callback.holder.process.as_ref();
+    Orphan {
+        workload: WorkloadKey::Callback(callback.id),
+        has_begun: process.is_some(),
+        hostname: process.map(|process| process.hostname.clone()),
+        pid: process.map(|process| process.pid),
+        last_seen: process.and_then(|process| process.seen),
+        external_executor_id: None,
+    }
 }

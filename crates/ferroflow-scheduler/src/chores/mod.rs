@@ -1,7 +1,7 @@
 //! What a scheduler does from time to time, beside its loop: it looks for what was lost, stuck or left behind.
 //!
 //! One file per chore: what is loaded, one decision of the model, one guarded transaction, and what the loop does with the
-//! [report](Report). A new one is a file and a line of the [list](all). Each file names its locks; any
+//! [report](Report). A new one is a file and a line of the [list](ALL). Each file names its locks; any
 //! number of schedulers may do the same chore at once, and each thing is done once. Batches are bounded, and each row of one
 //! is a part of its transaction: a row that the database refuses, or that another transaction has, is left as it is and logged (`left.rs`).
 //!
@@ -17,7 +17,6 @@ mod deadline_context;
 mod deadlines;
 mod deferred;
 pub(crate) mod executor_callbacks;
-mod executors;
 mod gauges;
 mod heartbeats;
 mod kept_back;
@@ -36,6 +35,7 @@ use std::time::Duration;
 
 use ferroflow_config::Settings;
 use ferroflow_execution::Service;
+use ferroflow_executor::ExecutorSet;
 use jiff::Timestamp;
 
 pub use assets::{Assets, assets};
@@ -46,7 +46,6 @@ pub use dead_schedulers::{DeadSchedulers, dead_schedulers};
 pub use deadlines::{Deadlines, deadlines};
 pub use deferred::deferred;
 pub use executor_callbacks::{ExecutorCallback, ExecutorCallbacks, executor_callbacks};
-pub use executors::{Executors, LocalOnly};
 pub use gauges::{PoolSlots, RunningRuns, pool_slots, running_runs, task_counts};
 pub use heartbeats::{Heartbeats, heartbeats};
 pub use kept_back::KeptBack;
@@ -63,9 +62,9 @@ pub use unsettled::Unsettled;
 use crate::{Context, Error};
 
 /// What a chore is given.
-pub(crate) struct Given<'a, C> {
+pub(crate) struct Given<'a> {
     pub(crate) cx: &'a Context,
-    pub(crate) executors: &'a C,
+    pub(crate) executors: &'a ExecutorSet,
     pub(crate) now: Timestamp,
     /// Since when heartbeats are listened to without a gap.
     pub(crate) watching_since: Timestamp,
@@ -74,44 +73,41 @@ pub(crate) struct Given<'a, C> {
 type Reported<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Report>, Error>> + Send + 'a>>;
 
 /// A chore.
-pub(crate) struct Chore<C> {
+pub(crate) struct Chore {
     /// What logs call it.
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// How long after its end it is done again; never if there is nothing for it to do.
     every: fn(&Settings) -> Option<Duration>,
-    run: for<'a> fn(Given<'a, C>) -> Reported<'a>,
+    run: for<'a> fn(Given<'a>) -> Reported<'a>,
 }
 
 /// How often the chores are done that Airflow does in every loop.
 const EVERY_LOOP: Duration = Duration::from_secs(1);
 
 /// Every chore.
-fn all<C: Executors>() -> [Chore<C>; 17] {
-    [
-        dead_schedulers::chore(),
-        orphans::chore(),
-        deferred::chore(),
-        awaiting_input::chore(),
-        backfills::chore(),
-        heartbeats::chore(),
-        paused::chore(),
-        stuck::chore(),
-        assets::chore(),
-        triggers::chore(),
-        connection_tests::stale_chore(),
-        deadlines::chore(),
-        connection_tests::chore(),
-        executor_callbacks::chore(),
-        gauges::pool_slots_chore(),
-        gauges::task_counts_chore(),
-        gauges::running_runs_chore(),
-    ]
-}
+const ALL: [Chore; 17] = [
+    dead_schedulers::CHORE,
+    orphans::CHORE,
+    deferred::CHORE,
+    awaiting_input::CHORE,
+    backfills::CHORE,
+    heartbeats::CHORE,
+    paused::CHORE,
+    stuck::CHORE,
+    assets::CHORE,
+    triggers::CHORE,
+    connection_tests::STALE,
+    deadlines::CHORE,
+    connection_tests::CHORE,
+    executor_callbacks::CHORE,
+    gauges::POOL_SLOTS,
+    gauges::TASK_COUNTS,
+    gauges::RUNNING_RUNS,
+];
 
 /// Does the chore of this name.
-pub(crate) async fn run<C: Executors>(name: &str, given: Given<'_, C>) -> Result<Box<dyn Report>, Error> {
-    let chore = all::<C>().into_iter().find(|chore| chore.name == name);
-    let chore = chore.expect("only chores of the table are due");
+pub(crate) async fn run(name: &str, given: Given<'_>) -> Result<Box<dyn Report>, Error> {
+    let chore = ALL.iter().find(|chore| chore.name == name).expect("only chores of the list are due");
     (chore.run)(given).await
 }
 

@@ -6,18 +6,14 @@ use ferroflow_db::dag_run::{self, ClaimedRun};
 use ferroflow_db::{Page, ScopedFutureExt as _};
 
 use super::report::{FollowUp, Report};
-use super::{Chore, Executors, reported};
+use super::{Chore, reported};
 use crate::{Context, Error};
 
-pub(crate) const NAME: &str = "runs of paused DAGs";
-
-pub(super) fn chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: NAME,
-        every: |_| Some(Duration::from_mins(1)),
-        run: |given| reported(paused_runs(given.cx)),
-    }
-}
+pub(crate) const CHORE: Chore = Chore {
+    name: "runs of paused DAGs",
+    every: |_| Some(Duration::from_mins(1)),
+    run: |given| reported(paused_runs(given.cx)),
+};
 
 /// How many are read at a time.
 const BATCH: u32 = 500;

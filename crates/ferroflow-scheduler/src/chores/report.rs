@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use ferroflow_db::dag_run::ClaimedRun;
 use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_executor::Errand;
+use ferroflow_executor::{TaskTry, Workload};
 use uuid::Uuid;
 
 use super::Left;
@@ -37,6 +37,8 @@ pub(crate) trait Report: Debug + Send + Sync {
 pub(crate) struct FollowUp {
     /// Executors end these tries, or let go of them.
     pub(crate) terminate: Vec<Uuid>,
+    /// Executors have taken over these, and will tell of them.
+    pub(crate) adopt: Vec<TaskTry>,
     /// Listeners of plugins hear that these have failed, and why.
     pub(crate) failed: Vec<(TaskInstanceKey, &'static str)>,
     /// The runs of these task instances are read again.
@@ -44,11 +46,11 @@ pub(crate) struct FollowUp {
     /// These runs are examined, and nothing new begins in them.
     pub(crate) held_runs: Vec<ClaimedRun>,
     /// These go to an executor; to the default one if none is named.
-    pub(crate) hand_over: Vec<(Option<String>, Errand)>,
+    pub(crate) hand_over: Vec<(Option<String>, Workload)>,
     /// Task instances may have become ready, and runs be without a scheduler: both are looked for at once.
     pub(crate) rescan: bool,
     /// These chores are due,
-    pub(crate) hastens: &'static [&'static str],
+    pub(crate) hastens: Vec<&'static str>,
     /// but if it depends on something, only if there is something that the last report did not name.
     pub(crate) hastens_for: Option<BTreeSet<i64>>,
 }

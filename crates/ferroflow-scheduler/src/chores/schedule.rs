@@ -6,7 +6,7 @@ use std::time::Duration;
 use ferroflow_config::Settings;
 use jiff::Timestamp;
 
-use super::{FollowUp, LocalOnly, all};
+use super::{ALL, FollowUp};
 
 /// Knows which chores are due: each for the first time after its interval, and again an interval after its end.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Chores {
     /// All chores, from `now` on.
     pub(crate) fn new(settings: &Settings, now: Timestamp) -> Self {
         let slot = |name, interval| Slot { name, interval, due: later(now, interval) };
-        let chores = all::<LocalOnly>().into_iter();
+        let chores = ALL.iter();
         let interval = settings.scheduler.task_instance_heartbeat_timeout_detection_interval;
         let patience = settings.scheduler.task_instance_heartbeat_timeout / 4;
         Self {
@@ -103,14 +103,14 @@ fn later(now: Timestamp, duration: Duration) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chores::connection_tests::NAME as CONNECTION_TESTS;
-    use crate::chores::dead_schedulers::NAME as DEAD_SCHEDULERS;
-    use crate::chores::deadlines::NAME as DEADLINES;
-    use crate::chores::executor_callbacks::NAME as EXECUTOR_CALLBACKS;
+    use crate::chores::connection_tests::CHORE as CONNECTION_TESTS;
+    use crate::chores::dead_schedulers::CHORE as DEAD_SCHEDULERS;
+    use crate::chores::deadlines::CHORE as DEADLINES;
+    use crate::chores::executor_callbacks::CHORE as EXECUTOR_CALLBACKS;
     use crate::chores::gauges::POOL_SLOTS;
-    use crate::chores::heartbeats::NAME as HEARTBEATS;
-    use crate::chores::orphans::NAME as ORPHANS;
-    use crate::chores::stuck::NAME as STUCK;
+    use crate::chores::heartbeats::CHORE as HEARTBEATS;
+    use crate::chores::orphans::CHORE as ORPHANS;
+    use crate::chores::stuck::CHORE as STUCK;
     use crate::chores::{DeadSchedulers, Deadlines, Report as _};
     use ferroflow_config::{Configuration, Environment};
     use jiff::ToSpan as _;
@@ -127,20 +127,21 @@ mod tests {
         let mut chores = Chores::new(&settings(), START);
         assert!(chores.due(START).is_empty());
         assert_eq!(chores.next(), Some(START + 1.second()));
-        assert_eq!(chores.due(START + 1.second()), [DEADLINES, CONNECTION_TESTS]);
-        chores.ended(DEADLINES, None, START + 10.seconds());
+        assert_eq!(chores.due(START + 1.second()), [DEADLINES.name, CONNECTION_TESTS.name]);
+        chores.ended(DEADLINES.name, None, START + 10.seconds());
         let due = chores.due(START + 10.seconds());
-        assert_eq!(due, [CONNECTION_TESTS, DEAD_SCHEDULERS, HEARTBEATS]);
-        assert!(chores.due(START + 11.seconds()).contains(&DEADLINES));
-        assert!(!chores.due(START + 299.seconds()).contains(&ORPHANS));
-        assert!(chores.due(START + 300.seconds()).contains(&ORPHANS));
-        assert!(chores.due(START + 300.seconds()).contains(&STUCK));
+        assert_eq!(due, [CONNECTION_TESTS.name, DEAD_SCHEDULERS.name, HEARTBEATS.name]);
+        assert!(chores.due(START + 11.seconds()).contains(&DEADLINES.name));
+        assert!(!chores.due(START + 299.seconds()).contains(&ORPHANS.name));
+        assert!(chores.due(START + 300.seconds()).contains(&ORPHANS.name));
+        assert!(chores.due(START + 300.seconds()).contains(&STUCK.name));
     }
 
     #[test]
     fn metrics_are_taken_only_where_they_are_read() {
-        let is_taken =
-            |settings: &Settings| Chores::new(settings, START).due(START + 1.hour()).contains(&POOL_SLOTS);
+        let is_taken = |settings: &Settings| {
+            Chores::new(settings, START).due(START + 1.hour()).contains(&POOL_SLOTS.name)
+        };
         let mut settings = settings();
         assert!(!is_taken(&settings));
         settings.metrics.statsd_on = true;
@@ -152,11 +153,11 @@ mod tests {
         let mut chores = Chores::new(&settings(), START);
         let now = START + 5.seconds();
         let found = DeadSchedulers { ended: vec![7], ..DeadSchedulers::default() }.follow_up();
-        chores.ended(DEAD_SCHEDULERS, Some(&found), now);
-        assert!(chores.due(now).contains(&ORPHANS));
-        chores.ended(ORPHANS, None, now);
-        chores.ended(DEAD_SCHEDULERS, Some(&found), now);
-        assert!(!chores.due(now).contains(&ORPHANS));
+        chores.ended(DEAD_SCHEDULERS.name, Some(&found), now);
+        assert!(chores.due(now).contains(&ORPHANS.name));
+        chores.ended(ORPHANS.name, None, now);
+        chores.ended(DEAD_SCHEDULERS.name, Some(&found), now);
+        assert!(!chores.due(now).contains(&ORPHANS.name));
     }
 
     #[test]
@@ -164,10 +165,10 @@ mod tests {
         let mut chores = Chores::new(&settings(), START);
         let found =
             |has_executor_callbacks| Deadlines { has_executor_callbacks, ..Deadlines::default() }.follow_up();
-        chores.ended(DEADLINES, Some(&found(false)), START);
-        assert!(!chores.due(START).contains(&EXECUTOR_CALLBACKS));
-        chores.ended(DEADLINES, Some(&found(true)), START);
-        assert!(chores.due(START).contains(&EXECUTOR_CALLBACKS));
+        chores.ended(DEADLINES.name, Some(&found(false)), START);
+        assert!(!chores.due(START).contains(&EXECUTOR_CALLBACKS.name));
+        chores.ended(DEADLINES.name, Some(&found(true)), START);
+        assert!(chores.due(START).contains(&EXECUTOR_CALLBACKS.name));
     }
 
     #[test]
@@ -176,7 +177,7 @@ mod tests {
         let before = START - 1.hour();
         chores.clock_was_set_back(before);
         assert_eq!(chores.next(), Some(before + 1.second()));
-        assert!(chores.due(before + 300.seconds()).contains(&ORPHANS));
+        assert!(chores.due(before + 300.seconds()).contains(&ORPHANS.name));
         assert_eq!(chores.watching_since(before), before);
     }
 

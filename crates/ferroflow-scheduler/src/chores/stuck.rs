@@ -10,6 +10,7 @@ use ferroflow_db::task_instance::{TaskInstanceKey, overdue};
 use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx};
 use ferroflow_execution::Service;
 use ferroflow_execution::task_instance::FailedStuck;
+use ferroflow_executor::{Executor, ExecutorSet};
 use ferroflow_model::outcome::stuck::{Stuck, StuckRow, stuck};
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::chain;
@@ -19,18 +20,14 @@ use uuid::Uuid;
 
 use super::left::so_far;
 use super::report::{FollowUp, Report};
-use super::{Chore, Executors, reported};
+use super::{Chore, reported};
 use crate::{Context, Error};
 
-pub(crate) const NAME: &str = "task instances stuck in queued";
-
-pub(super) fn chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: NAME,
-        every: |settings| Some(settings.scheduler.task_queued_timeout_check_interval),
-        run: |given| reported(stuck_tasks(given.cx, given.now, given.executors)),
-    }
-}
+pub(crate) const CHORE: Chore = Chore {
+    name: "task instances stuck in queued",
+    every: |settings| Some(settings.scheduler.task_queued_timeout_check_interval),
+    run: |given| reported(stuck_tasks(given.cx, given.now, given.executors)),
+};
 
 /// How many are dealt with at a time; the others are by the next chore.
 const BATCH: u32 = 200;
@@ -67,11 +64,7 @@ impl Report for StuckTasks {
 
 /// Takes back what this scheduler queued longer than `[scheduler] task_queued_timeout` ago, and fails what was taken
 /// back too often.
-pub async fn stuck_tasks(
-    cx: &Context,
-    now: Timestamp,
-    executors: &impl Executors,
-) -> Result<StuckTasks, Error> {
+pub async fn stuck_tasks(cx: &Context, now: Timestamp, executors: &ExecutorSet) -> Result<StuckTasks, Error> {
     let before = super::ago(now, cx.settings.scheduler.task_queued_timeout);
     let mut report = StuckTasks::default();
     let mut after = Uuid::nil();
@@ -95,7 +88,7 @@ pub async fn stuck_tasks(
 async fn deal_with(
     cx: &Context,
     now: Timestamp,
-    executors: &impl Executors,
+    executors: &ExecutorSet,
     found: Vec<overdue::Stuck>,
     report: &mut StuckTasks,
 ) -> Result<(), DbError> {
@@ -103,7 +96,8 @@ async fn deal_with(
     let service = super::in_haste(cx);
     for one in found {
         cx.progress.gets_on();
-        let can_be_revoked = executors.can_take_back(one.executor.as_deref());
+        let executor = executors.find(one.executor.as_deref());
+        let can_be_revoked = executor.is_some_and(Executor::can_revoke);
         let verdict = service
             .db
             .transact(|tx| take_back(tx, cx, &one, can_be_revoked, before, now).scope_boxed())

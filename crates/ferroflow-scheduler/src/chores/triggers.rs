@@ -7,18 +7,14 @@ use ferroflow_db::trigger::unreferenced::sweep;
 
 use super::left::{Done, Left, or_left};
 use super::report::Report;
-use super::{Chore, Executors, reported};
+use super::{Chore, reported};
 use crate::{Context, Error};
 
-pub(crate) const NAME: &str = "unreferenced triggers";
-
-pub(super) fn chore<C: Executors>() -> Chore<C> {
-    Chore {
-        name: NAME,
-        every: |settings| Some(settings.scheduler.parsing_cleanup_interval),
-        run: |given| reported(triggers(given.cx)),
-    }
-}
+pub(crate) const CHORE: Chore = Chore {
+    name: "unreferenced triggers",
+    every: |settings| Some(settings.scheduler.parsing_cleanup_interval),
+    run: |given| reported(triggers(given.cx)),
+};
 
 /// How many are looked at in one transaction.
 const BATCH: u32 = 500;

@@ -10,14 +10,12 @@ use std::time::Duration;
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::task_instance::orphans::HandedOut;
 use ferroflow_db::{Db, ScopedFutureExt as _};
-use ferroflow_execution::Refusal;
-use ferroflow_executor::{Adopted, Orphan};
+use ferroflow_execution::{Refusal, Service};
 use ferroflow_telemetry::metrics::scheduling;
 use ferroflow_telemetry::{chain, clock};
 use jiff::Timestamp;
 use tokio::task::JoinSet;
 
-use super::executors::Executors;
 use super::orphans::reset;
 use crate::kept_events::is_locked;
 
@@ -42,16 +40,24 @@ struct Queue {
 
 /// One that waits.
 pub(super) struct Waiting {
-    orphan: HandedOut,
+    claimed: Claimed,
     is_told: bool,
+}
+
+/// An orphan that this scheduler looks after, and of which nothing goes on.
+#[derive(Clone)]
+pub(super) struct Claimed {
+    pub(super) orphan: HandedOut,
+    /// Why it has ended; none if its executor does not have it.
+    pub(super) ended: Option<String>,
 }
 
 /// What accounting for an orphan takes.
 #[derive(Clone)]
-pub(super) struct Desk<E> {
+pub(super) struct Desk {
     pub(super) db: Db,
+    pub(super) service: Service,
     pub(super) job_id: i64,
-    pub(super) executors: E,
 }
 
 /// What came of an orphan.
@@ -67,7 +73,7 @@ pub(super) enum Settled {
 
 impl Unsettled {
     /// Has these accounted for beside the loop.
-    pub(super) fn take_up<E: Executors>(&self, desk: &Desk<E>, waiting: Vec<Waiting>) {
+    pub(super) fn take_up(&self, desk: &Desk, waiting: Vec<Waiting>) {
         if waiting.is_empty() {
             return;
         }
@@ -92,13 +98,13 @@ impl Unsettled {
 
 impl Waiting {
     /// One that was not tried yet.
-    pub(super) fn untried(orphan: HandedOut) -> Self {
-        Self { orphan, is_told: false }
+    pub(super) fn untried(claimed: Claimed) -> Self {
+        Self { claimed, is_told: false }
     }
 
     /// One that was refused for now, which is told once.
-    pub(super) fn refused(orphan: HandedOut, refusal: &Refusal) -> Self {
-        Self::untried(orphan).told_of(refusal)
+    pub(super) fn refused(claimed: Claimed, refusal: &Refusal) -> Self {
+        Self::untried(claimed).told_of(refusal)
     }
 
     fn told_of(self, refusal: &Refusal) -> Self {
@@ -108,9 +114,9 @@ impl Waiting {
 
     fn told(mut self, reason: &str, error: &str) -> Self {
         if !std::mem::replace(&mut self.is_told, true) {
-            let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &self.orphan.key;
+            let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &self.claimed.orphan.key;
             tracing::warn!(
-                id = %self.orphan.id, dag_id, run_id, task_id, map_index, error,
+                id = %self.claimed.orphan.id, dag_id, run_id, task_id, map_index, error,
                 "what became of an orphaned task instance is stored later: {reason}"
             );
         }
@@ -119,7 +125,7 @@ impl Waiting {
 }
 
 /// Goes on until none waits.
-async fn work<E: Executors>(unsettled: Unsettled, desk: Desk<E>) {
+async fn work(unsettled: Unsettled, desk: Desk) {
     loop {
         let mut round = unsettled.next_round();
         if round.is_empty() {
@@ -133,7 +139,7 @@ async fn work<E: Executors>(unsettled: Unsettled, desk: Desk<E>) {
             while trying.len() < AT_A_TIME
                 && let Some(waiting) = round.pop_front()
             {
-                let orphan = waiting.orphan.clone();
+                let orphan = waiting.claimed.orphan.clone();
                 tried.insert(trying.spawn(attempt(desk.clone(), waiting)).id(), orphan);
             }
             match trying.join_next_with_id().await {
@@ -143,7 +149,7 @@ async fn work<E: Executors>(unsettled: Unsettled, desk: Desk<E>) {
                 }
                 Some(Err(error)) => {
                     if let Some(orphan) = tried.remove(&error.id()) {
-                        refused(&orphan, &error);
+                        refused(&orphan, &chain(&error));
                     }
                 }
                 None => break,
@@ -157,14 +163,14 @@ async fn work<E: Executors>(unsettled: Unsettled, desk: Desk<E>) {
 }
 
 /// Tries once. Answers the orphan if it is to be tried again.
-async fn attempt<E: Executors>(desk: Desk<E>, waiting: Waiting) -> Option<Waiting> {
+async fn attempt(desk: Desk, waiting: Waiting) -> Option<Waiting> {
     // One that others still have locked keeps none waiting.
-    if let Ok(true) = is_locked(&desk.db, waiting.orphan.id).await {
+    if let Ok(true) = is_locked(&desk.db, waiting.claimed.orphan.id).await {
         return Some(waiting.told(LOCKED, "its own"));
     }
-    match settle(&desk, &waiting.orphan, clock::now()).await {
+    match settle(&desk, &waiting.claimed, clock::now()).await {
         Ok(settled) => {
-            let id = waiting.orphan.id;
+            let id = waiting.claimed.orphan.id;
             tracing::info!(%id, ?settled, "an orphaned task instance is accounted for");
             let [is_reset, is_told] = [Settled::Reset, Settled::Told].map(|one| usize::from(settled == one));
             scheduling::orphans(is_reset, is_told);
@@ -172,49 +178,34 @@ async fn attempt<E: Executors>(desk: Desk<E>, waiting: Waiting) -> Option<Waitin
         }
         Err(refusal) if refusal.may_pass() => Some(waiting.told_of(&refusal)),
         Err(refusal) => {
-            refused(&waiting.orphan, &refusal);
+            refused(&waiting.claimed.orphan, &chain(&refusal));
             None
         }
     }
 }
 
 /// Tells that an orphan is not looked after. Its silence is noticed later, as that of any other.
-pub(super) fn refused(orphan: &HandedOut, error: &dyn std::error::Error) {
+pub(super) fn refused(orphan: &HandedOut, error: &str) {
     let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &orphan.key;
     tracing::error!(
-        id = %orphan.id, dag_id, run_id, task_id, map_index, error = chain(error),
+        id = %orphan.id, dag_id, run_id, task_id, map_index, error,
         "an orphaned task instance is not looked after; it ends when its heartbeat has been missing for long"
     );
 }
 
 /// Accounts for an orphan that is claimed: it tells what became of it, or begins anew.
-pub(super) async fn settle<E: Executors>(
-    desk: &Desk<E>,
-    orphan: &HandedOut,
-    now: Timestamp,
-) -> Result<Settled, Refusal> {
-    match desk.executors.adopt(&orphan_of(orphan)).await {
-        Ok(Adopted::Settled) => Ok(Settled::Told),
-        Ok(Adopted::NotBegun | Adopted::Elsewhere) => {
-            let job_id = Some(desk.job_id);
-            let reset = desk.db.transact(|tx| reset(tx, orphan, job_id, now).scope_boxed()).await;
-            let is_reset = desk.db.unreadable().or_note(reset)? == Some(true);
-            Ok(if is_reset { Settled::Reset } else { Settled::MovedOn })
-        }
+pub(super) async fn settle(desk: &Desk, claimed: &Claimed, now: Timestamp) -> Result<Settled, Refusal> {
+    let Claimed { orphan, ended } = claimed;
+    let Some(reason) = ended else {
+        let job_id = Some(desk.job_id);
+        let reset = desk.db.transact(|tx| reset(tx, orphan, job_id, now).scope_boxed()).await;
+        let is_reset = desk.db.unreadable().or_note(reset)? == Some(true);
+        return Ok(if is_reset { Settled::Reset } else { Settled::MovedOn });
+    };
+    match desk.service.fail_unreported(orphan.id, orphan.try_number, reason).await {
+        Ok(_) => Ok(Settled::Told),
         // It was cleared, or put down before and nobody heard so: its try has gone into the history.
         Err(refusal) if refusal.status() == Some(404) => Ok(Settled::MovedOn),
         Err(refusal) => Err(refusal),
-    }
-}
-
-/// What its executor has to know of one.
-pub(super) fn orphan_of(running: &HandedOut) -> Orphan {
-    Orphan {
-        id: running.id,
-        try_number: running.try_number,
-        state: running.state,
-        hostname: running.hostname.clone(),
-        pid: running.pid,
-        last_seen: running.last_seen,
     }
 }

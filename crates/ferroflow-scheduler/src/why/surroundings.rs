@@ -7,14 +7,14 @@ use ferroflow_db::job::{self, Job};
 use ferroflow_db::monitoring::gauges;
 use ferroflow_db::task_instance::blockers::{self, Holding};
 use ferroflow_db::{Error as DbError, Tx};
-use ferroflow_model::admission::{Executor, Executors, InstanceKey, Limits, Pool};
+use ferroflow_model::admission::{Executor, ExecutorName, Executors, InstanceKey, Limits, Pool};
 use ferroflow_model::state::{JobState, TaskState};
 use ferroflow_model::why::{AtWork, Component, Slots};
 use ferroflow_telemetry::clock::signed;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::executors::executor_names;
 use crate::rescan::JOB_TYPE;
+use ferroflow_executor::executor_names;
 
 /// The type of jobs that triggerers are.
 const TRIGGERER: &str = "TriggererJob";
@@ -114,10 +114,8 @@ fn executors(settings: &Settings, schedulers: &[Component], at_work: &[AtWork]) 
     let parallelism = i64::from(settings.core.parallelism);
     let names = executor_names(&settings.core.executor, settings.core.multi_team).unwrap_or_default();
     let with = |occupied: i64| {
-        let executor = |(place, name): (usize, &crate::executors::ExecutorName)| Executor {
-            alias: name.alias.as_deref().map(Into::into),
-            module_path: name.module_path.as_str().into(),
-            team: name.team.as_deref().map(Into::into),
+        let executor = |(place, name): (usize, &ExecutorName)| Executor {
+            name: Arc::new(name.clone()),
             slots: parallelism,
             // Rows do not tell which of the executors it is.
             occupied: if place == 0 { occupied } else { 0 },

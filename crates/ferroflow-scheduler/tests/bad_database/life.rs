@@ -7,10 +7,11 @@ use ferroflow_db::task_instance::overdue;
 use ferroflow_db::testing::texts;
 use ferroflow_db::{Json, ScopedFutureExt as _};
 use ferroflow_execution::{Host, RunMaking};
+use ferroflow_executor::{ExecutorSet, NamedExecutor, executor_events};
+use ferroflow_model::admission::ExecutorName;
 use ferroflow_model::state::TaskState;
 use ferroflow_scheduler::cycle::{CycleReport, Step};
-use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
-use ferroflow_scheduler::run::ExecutorNames;
+use ferroflow_scheduler::executors::Executors;
 use ferroflow_scheduler::scheduler::{Parts, Scheduler};
 use ferroflow_scheduler::{LogPaths, job};
 use ferroflow_telemetry::{chain, clock};
@@ -18,7 +19,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::place::{Place, START};
-use crate::work::{Hands, Nobody, SharedDesk, Worker, locked};
+use crate::work::{Hands, SharedDesk, Worker, locked};
 
 /// So often something may happen before a life has no end.
 const MAX_ROUNDS: usize = 60;
@@ -89,12 +90,7 @@ impl Place {
         Err(format!("no end of {run_id} is in sight: {:#?}\n{troubles:#?}", self.left_of(run_id, last).await))
     }
 
-    async fn cycle(
-        &self,
-        scheduler: &mut Scheduler<Hands, Nobody>,
-        now: Timestamp,
-        troubles: &mut Vec<String>,
-    ) {
+    async fn cycle(&self, scheduler: &mut Scheduler, now: Timestamp, troubles: &mut Vec<String>) {
         let mut report = CycleReport::default();
         let mut next = Some(Step::ExecutorEvents);
         while let Some(step) = next {
@@ -111,18 +107,14 @@ impl Place {
         troubles.extend(report.examined.put_off.into_iter().map(|(_, obstacle)| format!("{obstacle:?}")));
     }
 
-    fn parts(&self, job_id: i64, desk: &SharedDesk) -> Parts<Hands, Nobody> {
-        let executor = NamedExecutor {
-            name: ExecutorName { alias: None, module_path: "test.Hands".to_owned(), team: None },
-            slots: 32,
-            names: ExecutorNames::None,
-            executor: Hands(Arc::clone(desk)),
-        };
+    fn parts(&self, job_id: i64, desk: &SharedDesk) -> Parts {
+        let name = ExecutorName { alias: None, module_path: "test.Hands".into(), team: None };
+        let (sender, events) = executor_events();
+        let executor = NamedExecutor::new(name, &sender, |events| Arc::new(Hands::new(desk, events)));
         Parts {
             cx: self.context(job_id),
             paths: LogPaths::new("{dag_id}/{task_id}/{try_number}.log").unwrap(),
-            executors: Executors::new(vec![executor]),
-            adopters: Nobody,
+            executors: Executors::new(ExecutorSet::new([executor]), events),
             width: 1,
         }
     }

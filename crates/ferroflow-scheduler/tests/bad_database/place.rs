@@ -8,7 +8,7 @@ use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::testing::change;
 use ferroflow_db::{Db, Json, ScopedFutureExt as _, asset, dag, dag_bundle};
-use ferroflow_execution::{MaskRules, Masker, Rules, Service};
+use ferroflow_execution::{Rules, Service};
 use ferroflow_model::asset::Asset;
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
@@ -165,7 +165,6 @@ impl Place {
             environment: Arc::clone(&self.environment),
             backend: None,
             timetables: None,
-            masker: Arc::new(Masker::new(MaskRules::default())),
             rules: Rules::of(&self.settings),
         }
     }

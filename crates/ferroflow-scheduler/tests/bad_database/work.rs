@@ -3,17 +3,20 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ferroflow_execution::task_instance::model::{
-    AssetProfile, Deferral, Ended, Reschedule, Retry, StateUpdate, Success,
+use ferroflow_execution::api::{
+    AssetProfile, Deferral, Ended, ExecutionApi, Reschedule, Retry, StateUpdate, Success,
 };
-use ferroflow_execution::task_instance::{HeldSlot, Reports, Told, Undelivered};
-use ferroflow_execution::{Asker, Host, Refusal, RunMaking, SdkVersion, Service, TaskRequests};
-use ferroflow_executor::{Adopted, Event, EventKind, Executor, Orphan, Workload};
+use ferroflow_execution::wire::{Asker, Client, SdkVersion, TaskRequests};
+use ferroflow_execution::{
+    HeldSlot, Host, InProcessApi, MaskRules, Masker, Refusal, Reports, RunMaking, Service, Told, Undelivered,
+};
+use ferroflow_executor::{
+    EventKind, EventSender, ExecuteTask, Executor, Orphan, Slots, TaskTry, Workload, WorkloadKey,
+};
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{Ending, Exit};
 use ferroflow_python::Answers as _;
 use ferroflow_python::message::from_json;
-use ferroflow_scheduler::chores;
 use ferroflow_telemetry::clock;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -23,11 +26,11 @@ use uuid::Uuid;
 use crate::disturbance::Disturbance;
 use crate::place::{ASSET, OTHER_DAG, Place};
 
-/// What an executor was given, and what it has to tell.
+/// What an executor was given, and where it tells what happens.
 #[derive(Default)]
 pub(crate) struct Desk {
-    pub(crate) given: VecDeque<Workload>,
-    events: VecDeque<Event>,
+    pub(crate) given: VecDeque<ExecuteTask>,
+    events: Option<EventSender>,
     /// How often each task was given out.
     stays: BTreeMap<(String, i32), usize>,
     /// The processes that have begun.
@@ -42,57 +45,38 @@ pub(crate) fn locked(desk: &SharedDesk) -> MutexGuard<'_, Desk> {
     desk.lock().unwrap()
 }
 
-pub(crate) struct Hands(pub(crate) SharedDesk);
+/// No scheduler leaves anything behind for it.
+pub(crate) struct Hands(SharedDesk);
 
-impl Executor for Hands {
-    fn free_slots(&self) -> usize {
-        32
-    }
-
-    fn submit(&mut self, workload: Workload) {
-        locked(&self.0).given.push_back(workload);
-    }
-
-    async fn next_event(&mut self) -> Event {
-        let next = locked(&self.0).events.pop_front();
-        match next {
-            Some(event) => event,
-            None => std::future::pending().await,
-        }
-    }
-
-    fn terminate(&mut self, id: Uuid) {
-        panic!("task instance {id} is to be ended, which nobody wants");
+impl Hands {
+    pub(crate) fn new(desk: &SharedDesk, events: EventSender) -> Self {
+        locked(desk).events = Some(events);
+        Self(Arc::clone(desk))
     }
 }
 
-/// Nobody leaves anything behind.
-#[derive(Clone)]
-pub(crate) struct Nobody;
-
-impl chores::Executors for Nobody {
-    fn has(&self, executor: Option<&str>) -> bool {
-        executor.is_none()
+impl Executor for Hands {
+    fn slots(&self) -> Slots {
+        Slots { all: 32, ..Slots::default() }
     }
 
-    async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
-        panic!("{orphan:?} is taken for an orphan")
+    fn submit(&self, workloads: Vec<Workload>) {
+        for workload in workloads {
+            let Workload::ExecuteTask(task) = workload else { panic!("{workload:?} is not asked for") };
+            locked(&self.0).given.push_back(task);
+        }
     }
 
-    fn can_take_back(&self, _executor: Option<&str>) -> bool {
+    fn terminate(&self, id: Uuid) {
+        panic!("task instance {id} is to be ended, which nobody wants");
+    }
+
+    fn can_revoke(&self) -> bool {
         true
     }
 
-    fn runs_callbacks(&self, _executor: Option<&str>) -> bool {
-        false
-    }
-
-    fn tests_connections(&self, _executor: Option<&str>) -> bool {
-        false
-    }
-
-    fn free_slots(&self) -> usize {
-        32
+    fn may_have(&self, orphan: &Orphan) -> bool {
+        panic!("{orphan:?} is taken for an orphan")
     }
 }
 
@@ -113,13 +97,18 @@ impl Worker {
             self.pid += 1;
             let happened = self.run(place, &workload).await;
             let (id, key, try_number) = (workload.ti.id, workload.ti.key(), workload.ti.try_number);
-            let events = happened.into_iter().map(|what| Event { id, key: key.clone(), try_number, what });
-            locked(&self.desk).events.extend(events);
+            let task = TaskTry { id, key, try_number };
+            let events = locked(&self.desk).events.clone().expect("there is an executor");
+            happened.into_iter().for_each(|kind| events.send(WorkloadKey::Task(task.clone()), kind));
         }
     }
 
+    fn api(&self) -> Arc<dyn ExecutionApi> {
+        Arc::new(InProcessApi::new(self.service.clone()).with_run_making(self.making.clone()))
+    }
+
     /// What a supervisor does, without a process.
-    async fn run(&self, place: &Place, workload: &Workload) -> Vec<EventKind> {
+    async fn run(&self, place: &Place, workload: &ExecuteTask) -> Vec<EventKind> {
         let ti = &workload.ti;
         let stay = {
             let mut desk = locked(&self.desk);
@@ -135,7 +124,8 @@ impl Worker {
         let (service, host, pid) = (&self.service, &self.host, self.pid);
         let (id, key, try_number) = (ti.id, ti.key(), ti.try_number);
         let (slot, undelivered) = (HeldSlot::default(), Undelivered::default());
-        let reports = Reports { service, id, key, try_number, host, pid, hurry, slot, undelivered };
+        let api: &Arc<dyn ExecutionApi> = &self.api();
+        let reports = Reports { api, id, key, try_number, host, pid, hurry, slot, undelivered };
         let act = |what| format!("{} {} {stay} {what}", ti.task_id, ti.map_index);
         let disturbance = &place.disturbance;
         if let Err(refusal) = disturbance.act(&act("begins"), Box::pin(reports.begin())).await {
@@ -150,11 +140,10 @@ impl Worker {
             assert!(tracked.refused.is_empty(), "{tracked:?}");
         }
         let requests = TaskRequests {
-            service: service.clone(),
+            client: Client { api: Arc::clone(api), masker: Arc::new(Masker::new(MaskRules::default())) },
             instance: id,
             asker: Asker::default(),
             sdk: SdkVersion::CURRENT,
-            runs: self.making.clone(),
         };
         self.ask(disturbance, &requests, workload).await;
         let state = if ti.task_id == "die" && is_first {
@@ -172,7 +161,7 @@ impl Worker {
     }
 
     /// What the task asks for while it runs. All of it is granted.
-    async fn ask(&self, disturbance: &Disturbance, requests: &TaskRequests, workload: &Workload) {
+    async fn ask(&self, disturbance: &Disturbance, requests: &TaskRequests, workload: &ExecuteTask) {
         let ti = &workload.ti;
         let of_task = json!({"dag_id": ti.dag_id, "run_id": ti.run_id, "task_id": ti.task_id,
             "map_index": ti.map_index, "key": "return_value"});

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use ferroflow_db::Json;
-use ferroflow_db::xcom::XComAddress;
-use ferroflow_execution::message::AssetOf;
-use ferroflow_execution::task_instance::model::{
-    AssetProfile, Deferral, EnterRunning, Reschedule, Retry, StateUpdate, Success,
+use ferroflow_execution::api::{
+    AssetProfile, AssetRef, Deferral, EnterRunning, NewXCom, Reschedule, Retry, StateUpdate, Success,
+    XComAddress,
 };
-use ferroflow_execution::{Host, NewXCom, Service};
-use ferroflow_executor::{EventKind, WorkloadInstance};
+use ferroflow_execution::{Host, Service};
+use ferroflow_executor::{EventKind, ExecutorSet, NamedExecutor, WorkloadInstance, executor_events};
+use ferroflow_model::admission::ExecutorName;
 use ferroflow_scheduler::cycle::CycleReport;
-use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
-use ferroflow_scheduler::run::{ExecutorNames, RunSettings};
+use ferroflow_scheduler::executors::Executors;
+use ferroflow_scheduler::run::RunSettings;
 use ferroflow_scheduler::scheduler::{Parts, Scheduler};
 use ferroflow_scheduler::{Context, Error, LogPaths, job};
 use ferroflow_telemetry::clock;
@@ -20,7 +20,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::place::Place;
-use crate::workers::{Adopter, Hands, Process, Shared, Stage, locked};
+use crate::workers::{Hands, Process, Shared, Stage, locked};
 
 /// Airflow's times, shortened: every chore has its turn.
 const SETTINGS: [(&str, &str); 8] = [
@@ -51,7 +51,7 @@ pub(crate) enum Tasks {
 pub(crate) struct Life {
     pub(crate) cx: Arc<Context>,
     pub(crate) now: Timestamp,
-    scheduler: Scheduler<Hands, Adopter>,
+    scheduler: Scheduler,
     field: Shared,
     host: String,
     tasks: Tasks,
@@ -70,23 +70,14 @@ impl Life {
             ..cx
         });
         let field = Shared::default();
-        let executor = NamedExecutor {
-            name: ExecutorName { alias: None, module_path: "tests.Hands".to_owned(), team: None },
-            slots: SLOTS,
-            names: ExecutorNames::None,
-            executor: Hands { owner: 0, slots: SLOTS, field: Arc::clone(&field) },
-        };
-        let adopters = Adopter {
-            host: host.to_owned(),
-            slots: SLOTS,
-            field: Arc::clone(&field),
-            service: cx.service.clone(),
-        };
+        let name = ExecutorName { alias: None, module_path: "tests.Hands".into(), team: None };
+        let (sender, events) = executor_events();
+        let executor =
+            NamedExecutor::new(name, &sender, |events| Arc::new(Hands::new(0, SLOTS, host, &field, events)));
         let parts = Parts {
             cx: Arc::clone(&cx),
             paths: LogPaths::new("{dag_id}/{task_id}/{try_number}.log").unwrap(),
-            executors: Executors::new(vec![executor]),
-            adopters,
+            executors: Executors::new(ExecutorSet::new([executor]), events),
             width: 1,
         };
         Self { cx, now, scheduler: Scheduler::new(parts, now), field, host: host.to_owned(), tasks }
@@ -193,7 +184,7 @@ async fn ask(service: &Service, ti: &WorkloadInstance) -> Result<(), ferroflow_e
     let (key, value, mapped_length) = match ti.task_id.as_str() {
         "push" => ("return_value", json!([1, 2]), Some(2)),
         "each" => ("return_value", json!(1), None),
-        "writes" => return service.asset_state(&AssetOf::Name("x".to_owned()), "seen").await.map(drop),
+        "writes" => return service.asset_state(&AssetRef::Name("x".to_owned()), "seen").await.map(drop),
         "branch" => ("skipmixin_key", json!({"followed": ["one"]}), None),
         _ => return Ok(()),
     };

@@ -59,14 +59,14 @@ fn difference(ours: &Value, official: &Value) -> Option<String> {
 /// The chores, in the order of the script.
 async fn do_all(database: &TestDb, me: i64) {
     let db = database.connect().await;
-    let (cx, executors) = (context(&db, me), Fake::default());
+    let (cx, executors) = (context(&db, me), Fake::default().alone());
     let now = clock::now;
     chores::stale_connection_tests(&cx, now()).await.unwrap();
     chores::connection_tests(&cx, now(), &executors).await.unwrap();
     let found = chores::dead_schedulers(&cx, now()).await.unwrap();
     assert_eq!(found.given_up.len(), 1);
     chores::orphans(&cx, now(), &executors).await.unwrap();
-    chores::heartbeats(&cx, now(), Timestamp::UNIX_EPOCH, &Fake::default()).await.unwrap();
+    chores::heartbeats(&cx, now(), Timestamp::UNIX_EPOCH, &Fake::default().alone()).await.unwrap();
     chores::stuck_tasks(&cx, now(), &executors).await.unwrap();
     chores::deferred(&cx, now()).await.unwrap();
     chores::awaiting_input(&cx, now()).await.unwrap();

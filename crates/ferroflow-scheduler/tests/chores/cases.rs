@@ -1,18 +1,20 @@
 //! What the chores do that Airflow's do not, or that takes a moment that the real ones cannot be brought to.
 
 use ferroflow_db::{ScopedFutureExt as _, job};
-use ferroflow_execution::Refusal;
-use ferroflow_executor::{Adopted, Orphan};
+use ferroflow_executor::{Adopted, Executor, Orphan, Slots, Workload};
 use ferroflow_model::state::{CallbackState, JobState, TaskState};
-use ferroflow_scheduler::chores::{self, Executors};
+use ferroflow_scheduler::chores;
 use ferroflow_scheduler::job as own_job;
 use ferroflow_testkit::Server;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, ready};
 use jiff::{Timestamp, ToSpan as _};
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::on_every_database;
 use crate::rows::{NOW, Place, add_scheduler, arguments, handed_out, waiting};
-use crate::world::Fake;
+use crate::world::{Fake, only};
 
 on_every_database!(
     a_silent_scheduler_is_given_up_and_comes_back,
@@ -71,37 +73,35 @@ async fn an_end_is_told_also_by_one_that_was_given_up(server: Server) {
 async fn the_orphans_of_a_scheduler_that_was_forgotten_are_looked_after(server: Server) {
     let place = Place::new(server).await;
     place.add(1, handed_out(TaskState::Queued, 4711)).await;
-    let report = chores::orphans(&place.scheduler(place.me), NOW, &Fake::default()).await.unwrap();
+    let report = chores::orphans(&place.scheduler(place.me), NOW, &Fake::default().alone()).await.unwrap();
     assert_eq!(report.reset.len(), 1);
 }
 
-/// Says of all that runs that it has been settled, or refuses to.
-#[derive(Clone)]
+/// Says of all that runs that it has ended, or cannot tell.
 struct Settles(bool);
 
-impl Executors for Settles {
-    fn has(&self, _executor: Option<&str>) -> bool {
-        true
+impl Executor for Settles {
+    fn slots(&self) -> Slots {
+        Slots { all: 1, ..Slots::default() }
     }
 
-    async fn adopt(&self, _orphan: &Orphan) -> Result<Adopted, Refusal> {
-        if self.0 { Ok(Adopted::Settled) } else { Err(Refusal::api(500, "no", "not now")) }
+    fn submit(&self, workloads: Vec<Workload>) {
+        panic!("chores submit nothing: {workloads:?}");
     }
 
-    fn can_take_back(&self, _executor: Option<&str>) -> bool {
-        false
+    fn terminate(&self, id: Uuid) {
+        panic!("chores end nothing: {id}");
     }
 
-    fn runs_callbacks(&self, _executor: Option<&str>) -> bool {
-        false
+    fn may_have(&self, orphan: &Orphan) -> bool {
+        orphan.has_begun
     }
 
-    fn tests_connections(&self, _executor: Option<&str>) -> bool {
-        false
-    }
-
-    fn free_slots(&self) -> usize {
-        1
+    fn adopt<'a>(&'a self, orphans: &'a [Orphan]) -> BoxFuture<'a, Vec<Adopted>> {
+        let ended = || Adopted::Ended("its supervisor is gone".to_owned());
+        let told =
+            orphans.iter().map(|_| if self.0 { ended() } else { Adopted::Unknown("not now".to_owned()) });
+        ready(told.collect()).boxed()
     }
 }
 
@@ -109,7 +109,7 @@ async fn what_ran_here_is_settled_by_its_executor(server: Server) {
     let place = Place::new(server).await;
     let gone = place.scheduler_that_ended(NOW).await;
     let ids = place.add(1, handed_out(TaskState::Running, gone)).await;
-    let report = chores::orphans(&place.scheduler(place.me), NOW, &Settles(true)).await.unwrap();
+    let report = chores::orphans(&place.scheduler(place.me), NOW, &only(Settles(true))).await.unwrap();
     assert_eq!((report.settled.len(), report.reset.len()), (1, 0));
     assert_eq!(place.find(ids[0]).await.unwrap().queued_by_job_id, Some(place.me));
 }
@@ -118,14 +118,14 @@ async fn an_orphan_that_is_refused_is_tried_again(server: Server) {
     let place = Place::new(server).await;
     let gone = place.scheduler_that_ended(NOW).await;
     let ids = place.add(1, handed_out(TaskState::Running, gone)).await;
-    let report = chores::orphans(&place.scheduler(place.me), NOW, &Settles(false)).await.unwrap();
+    let report = chores::orphans(&place.scheduler(place.me), NOW, &only(Settles(false))).await.unwrap();
     assert_eq!(report.refused.len(), 1);
     assert!(report.refused[0].1.contains("not now"), "{:?}", report.refused);
     // It is this scheduler's now: its silence is noticed, or it is an orphan again.
     let row = place.find(ids[0]).await.unwrap();
     assert_eq!((row.state, row.queued_by_job_id), (Some(TaskState::Running), Some(place.me)));
     let cx = place.scheduler(place.me);
-    let report = chores::heartbeats(&cx, NOW, Timestamp::UNIX_EPOCH, &Fake::default()).await.unwrap();
+    let report = chores::heartbeats(&cx, NOW, Timestamp::UNIX_EPOCH, &Fake::default().alone()).await.unwrap();
     assert_eq!(report.ended.len(), 1);
 }
 
@@ -133,7 +133,7 @@ async fn an_orphan_that_is_refused_is_tried_again(server: Server) {
 async fn nobody_is_silent_whose_executor_knows_better(server: Server) {
     let place = Place::new(server).await;
     let ids = place.add(2, handed_out(TaskState::Running, place.me)).await;
-    let executors = Fake { alive: Some(ids[0]), ..Fake::default() };
+    let executors = Fake { alive: Some(ids[0]), ..Fake::default() }.alone();
     let cx = place.scheduler(place.me);
     let report = chores::heartbeats(&cx, NOW, Timestamp::UNIX_EPOCH, &executors).await.unwrap();
     assert_eq!(report.ended.iter().map(|(id, ..)| *id).collect::<Vec<_>>(), ids[1..]);
@@ -144,9 +144,9 @@ async fn nobody_is_silent_just_after_a_standstill(server: Server) {
     let place = Place::new(server).await;
     place.add(1, handed_out(TaskState::Running, place.me)).await;
     let cx = place.scheduler(place.me);
-    let report = chores::heartbeats(&cx, NOW, NOW - 59.seconds(), &Fake::default()).await.unwrap();
+    let report = chores::heartbeats(&cx, NOW, NOW - 59.seconds(), &Fake::default().alone()).await.unwrap();
     assert_eq!(report.ended, []);
-    let report = chores::heartbeats(&cx, NOW, NOW - 60.seconds(), &Fake::default()).await.unwrap();
+    let report = chores::heartbeats(&cx, NOW, NOW - 60.seconds(), &Fake::default().alone()).await.unwrap();
     assert_eq!(report.ended.len(), 1);
 }
 
@@ -163,7 +163,7 @@ async fn a_heartbeat_in_between_counts(server: Server) {
 async fn what_cannot_be_taken_back_stays_queued(server: Server) {
     let place = Place::new(server).await;
     let ids = place.add(1, handed_out(TaskState::Queued, place.me)).await;
-    let report = chores::stuck_tasks(&place.scheduler(place.me), NOW, &Settles(true)).await.unwrap();
+    let report = chores::stuck_tasks(&place.scheduler(place.me), NOW, &only(Settles(true))).await.unwrap();
     assert_eq!((report.taken_back.len(), report.failed.len(), report.refused.len()), (0, 0, 1));
     assert!(report.refused[0].1.contains("cannot take it back"));
     assert_eq!(place.find(ids[0]).await.unwrap().state, Some(TaskState::Queued));
@@ -190,7 +190,7 @@ async fn callbacks_that_no_executor_runs_fail_with_a_reason(server: Server) {
     let place = Place::new(server).await;
     let (cx, id) = (place.scheduler(place.me), place.add_deadline("executor", arguments()).await);
     chores::deadlines(&cx, NOW).await.unwrap();
-    let report = chores::executor_callbacks(&cx, NOW, &Fake::default()).await.unwrap();
+    let report = chores::executor_callbacks(&cx, NOW, &Fake::default().alone()).await.unwrap();
     assert_eq!((report.queued.len(), report.refused.len()), (0, 1));
     let callback = place.callback(id).await;
     assert_eq!(callback.state, Some(CallbackState::Failed));
@@ -210,7 +210,8 @@ async fn connections_are_tried_as_many_at_a_time_as_allowed(server: Server) {
             ))
             .await;
     }
-    let (cx, executors) = (place.scheduler(place.me), Fake { tests_connections: true, ..Fake::default() });
+    let (cx, executors) =
+        (place.scheduler(place.me), Fake { tests_connections: true, ..Fake::default() }.alone());
     let report = chores::connection_tests(&cx, NOW, &executors).await.unwrap();
     let names: Vec<&str> = report.queued.iter().map(|test| test.connection_id.as_str()).collect();
     assert_eq!(names, ["c0", "c1", "c2", "c3"]);

@@ -175,7 +175,7 @@ async fn a_callback_that_is_lost(server: Server) {
     let gone = place.scheduler_that_ended(NOW).await;
     let first = place.add_deadline("executor", arguments()).await;
     let second = place.add_deadline("executor", arguments()).await;
-    let executors = Fake { runs_callbacks: true, ..Fake::default() };
+    let executors = Fake { runs_callbacks: true, ..Fake::default() }.alone();
     chores::deadlines(&place.scheduler(gone), NOW).await.unwrap();
     chores::executor_callbacks(&place.scheduler(gone), NOW, &executors).await.unwrap();
     let held = Held::new(&place, same("callback", "id", first)).await;
@@ -208,7 +208,7 @@ async fn one_that_does_not_start(server: Server) {
     let place = Place::new(server).await;
     let ids = place.add(2, crate::rows::handed_out(TaskState::Queued, place.me)).await;
     let held = Held::new(&place, same("task_instance", "id", ids[0])).await;
-    let report = chores::stuck_tasks(&scheduler(&place), NOW, &Fake::default()).await.unwrap();
+    let report = chores::stuck_tasks(&scheduler(&place), NOW, &Fake::default().alone()).await.unwrap();
     assert_eq!(report.taken_back.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [ids[1]]);
     held.let_go().await;
 }

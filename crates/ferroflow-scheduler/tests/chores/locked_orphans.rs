@@ -3,22 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferroflow_execution::{LOCK_PATIENCE, Refusal, Service};
-use ferroflow_executor::{Adopted, Orphan};
+use ferroflow_execution::LOCK_PATIENCE;
+use ferroflow_executor::{Adopted, Executor, Orphan, Slots, Workload};
 use ferroflow_model::state::TaskState;
 use ferroflow_scheduler::Context;
-use ferroflow_scheduler::chores::{self, Executors};
+use ferroflow_scheduler::chores;
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::{HeldRows, Server};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::rows::{NOW, Place, handed_out};
+use crate::world::only;
 
 /// Says of all that they ran here. Some rows are locked between their claim and that.
 #[derive(Clone)]
 struct Interrupted {
-    service: Service,
     place: Arc<Place>,
     to_lock: Vec<Uuid>,
     held: Arc<Mutex<Option<HeldRows>>>,
@@ -26,43 +28,35 @@ struct Interrupted {
 }
 
 impl Interrupted {
-    fn new(place: &Arc<Place>, cx: &Context, to_lock: &[Uuid], is_here: bool) -> Self {
-        let (service, place) = (cx.service.clone(), Arc::clone(place));
-        Self { service, place, to_lock: to_lock.to_vec(), held: Arc::default(), is_here }
+    fn new(place: &Arc<Place>, to_lock: &[Uuid], is_here: bool) -> Self {
+        Self { place: Arc::clone(place), to_lock: to_lock.to_vec(), held: Arc::default(), is_here }
     }
 }
 
-impl Executors for Interrupted {
-    fn has(&self, _executor: Option<&str>) -> bool {
-        true
+impl Executor for Interrupted {
+    fn slots(&self) -> Slots {
+        Slots { all: 1, ..Slots::default() }
     }
 
-    async fn end_tasks(&self, _orphans: &[Orphan]) {
-        *self.held.lock().await = Some(HeldRows::of(&self.place.database, self.to_lock.clone()).await);
+    fn submit(&self, workloads: Vec<Workload>) {
+        panic!("chores submit nothing: {workloads:?}");
     }
 
-    async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
-        if !self.is_here {
-            return Ok(Adopted::Elsewhere);
+    fn terminate(&self, id: Uuid) {
+        panic!("chores end nothing: {id}");
+    }
+
+    fn may_have(&self, orphan: &Orphan) -> bool {
+        orphan.has_begun
+    }
+
+    fn adopt<'a>(&'a self, orphans: &'a [Orphan]) -> BoxFuture<'a, Vec<Adopted>> {
+        async {
+            *self.held.lock().await = Some(HeldRows::of(&self.place.database, self.to_lock.clone()).await);
+            let ended = || Adopted::Ended("its supervisor is gone".to_owned());
+            orphans.iter().map(|_| if self.is_here { ended() } else { Adopted::NotFound }).collect()
         }
-        self.service.fail_unreported(orphan.id, orphan.try_number, "its supervisor is gone").await?;
-        Ok(Adopted::Settled)
-    }
-
-    fn can_take_back(&self, _executor: Option<&str>) -> bool {
-        false
-    }
-
-    fn runs_callbacks(&self, _executor: Option<&str>) -> bool {
-        false
-    }
-
-    fn tests_connections(&self, _executor: Option<&str>) -> bool {
-        false
-    }
-
-    fn free_slots(&self) -> usize {
-        1
+        .boxed()
     }
 }
 
@@ -91,8 +85,8 @@ async fn a_locked_orphan_holds_up_no_other(server: Server) {
     ids.sort_unstable();
     let cx = patient(&place);
     let begun = clock::now();
-    let executors = Interrupted::new(&place, &cx, &ids[1..3], true);
-    let report = chores::orphans(&cx, NOW, &executors).await.unwrap();
+    let executors = Interrupted::new(&place, &ids[1..3], true);
+    let report = chores::orphans(&cx, NOW, &only(executors.clone())).await.unwrap();
     assert_eq!((report.settled.len(), report.later.len()), (1, 3), "{report:?}");
     assert_eq!(report.refused, []);
     // The last one, behind both.
@@ -116,8 +110,8 @@ async fn one_that_ran_elsewhere_begins_anew_once_it_can(server: Server) {
     let gone = place.scheduler_that_ended(NOW).await;
     let ids = place.add(1, handed_out(TaskState::Running, gone)).await;
     let cx = patient(&place);
-    let executors = Interrupted::new(&place, &cx, &ids, false);
-    let report = chores::orphans(&cx, NOW, &executors).await.unwrap();
+    let executors = Interrupted::new(&place, &ids, false);
+    let report = chores::orphans(&cx, NOW, &only(executors.clone())).await.unwrap();
     assert_eq!((report.reset.len(), report.later.len()), (0, 1), "{report:?}");
     executors.held.lock().await.take().unwrap().let_go().await;
     until_none(&place, "state IS NOT NULL").await;

@@ -30,7 +30,7 @@ async fn queued_by(place: &Place, job_id: i64, number: usize) -> Vec<Uuid> {
     }
     let cx = place.scheduler(job_id);
     chores::deadlines(&cx, NOW).await.unwrap();
-    let report = chores::executor_callbacks(&cx, NOW, &RUNS_CALLBACKS).await.unwrap();
+    let report = chores::executor_callbacks(&cx, NOW, &RUNS_CALLBACKS.alone()).await.unwrap();
     assert_eq!(report.queued.len(), number);
     report.queued.iter().map(|one| one.workload.id).collect()
 }
@@ -42,7 +42,7 @@ async fn what_a_dead_scheduler_had_is_called_by_another(server: Server) {
     let (dead, me) = (place.scheduler(gone), place.scheduler(place.me));
     let begun = dead.service.callback_begins(ids[0], gone, process_on("elsewhere")).await.unwrap();
     let begun = begun.expect("it is queued for that scheduler");
-    let report = chores::executor_callbacks(&me, NOW, &RUNS_CALLBACKS).await.unwrap();
+    let report = chores::executor_callbacks(&me, NOW, &RUNS_CALLBACKS.alone()).await.unwrap();
     assert_eq!((report.taken_back.len(), report.queued.len()), (2, 2));
     // Should it only have been slow, it cannot do any harm.
     assert!(!dead.service.callback_succeeded(&begun).await.unwrap());
@@ -61,11 +61,11 @@ async fn what_a_living_scheduler_has_is_left_to_it(server: Server) {
     let place = Place::new(server).await;
     let ids = queued_by(&place, place.other, 1).await;
     let me = place.scheduler(place.me);
-    let report = chores::executor_callbacks(&me, NOW, &RUNS_CALLBACKS).await.unwrap();
+    let report = chores::executor_callbacks(&me, NOW, &RUNS_CALLBACKS.alone()).await.unwrap();
     assert_eq!((report.taken_back.len(), report.queued.len()), (0, 0));
     assert_eq!(place.callback(ids[0]).await.state, Some(Queued));
     let late = NOW + 1.hour();
-    let report = chores::executor_callbacks(&me, late, &Fake::default()).await.unwrap();
+    let report = chores::executor_callbacks(&me, late, &Fake::default().alone()).await.unwrap();
     assert_eq!(report.taken_back, ids, "it was not heard of for an hour");
 }
 
@@ -75,7 +75,7 @@ async fn what_became_of_ours_without_a_word_is_not_called_again(server: Server) 
     let me = place.scheduler(place.me);
     me.service.callback_begins(ids[0], place.me, process_on("here")).await.unwrap().unwrap();
     // The executor knows of neither.
-    let none_free = Fake { runs_callbacks: false, ..RUNS_CALLBACKS };
+    let none_free = Fake { runs_callbacks: false, ..RUNS_CALLBACKS }.alone();
     let report = chores::executor_callbacks(&me, NOW, &none_free).await.unwrap();
     assert_eq!(report.taken_back.len(), 2);
     let [called, not_called] = [place.callback(ids[0]).await, place.callback(ids[1]).await];

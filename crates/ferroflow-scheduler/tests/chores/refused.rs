@@ -122,7 +122,8 @@ async fn ones_that_do_not_start(server: Server) {
     let place = Place::new(server).await;
     let ids = place.add(2, handed_out(TaskState::Queued, place.me)).await;
     place.database.refuse("UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
-    let report = chores::stuck_tasks(&place.scheduler(place.me), NOW, &Fake::default()).await.unwrap();
+    let report =
+        chores::stuck_tasks(&place.scheduler(place.me), NOW, &Fake::default().alone()).await.unwrap();
     assert_eq!((report.taken_back.len(), report.refused.len()), (1, 1));
     assert_eq!(place.find(ids[1]).await.unwrap().state, Some(TaskState::Scheduled));
 }
@@ -132,7 +133,8 @@ async fn silent_ones(server: Server) {
     let ids = place.add(2, handed_out(TaskState::Running, place.me)).await;
     place.database.refuse("UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
     let since = Timestamp::UNIX_EPOCH;
-    let report = chores::heartbeats(&place.scheduler(place.me), NOW, since, &Fake::default()).await.unwrap();
+    let report =
+        chores::heartbeats(&place.scheduler(place.me), NOW, since, &Fake::default().alone()).await.unwrap();
     assert_eq!((report.ended.len(), report.refused.len()), (1, 1));
     assert_eq!(place.find(ids[1]).await.unwrap().state, Some(TaskState::Failed));
 }
@@ -142,7 +144,7 @@ async fn orphans(server: Server) {
     let gone = place.scheduler_that_ended(NOW).await;
     let ids = place.add(2, handed_out(TaskState::Queued, gone)).await;
     place.database.refuse("UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
-    let report = chores::orphans(&place.scheduler(place.me), NOW, &Fake::default()).await.unwrap();
+    let report = chores::orphans(&place.scheduler(place.me), NOW, &Fake::default().alone()).await.unwrap();
     assert_eq!((report.reset.len(), report.refused.len()), (1, 1));
     assert!(report.refused[0].1.contains("not this one"), "{:?}", report.refused);
 }
@@ -211,7 +213,7 @@ async fn callbacks_behind_many(server: Server) {
     let cx = place.scheduler(place.me);
     chores::deadlines(&cx, NOW).await.unwrap();
     place.database.refuse("UPDATE", "callback", &format!("NOT {}", is("OLD.id", last))).await;
-    let executors = Fake { runs_callbacks: true, ..Fake::default() };
+    let executors = Fake { runs_callbacks: true, ..Fake::default() }.alone();
     let report = chores::executor_callbacks(&cx, NOW, &executors).await.unwrap();
     assert_eq!(report.queued.iter().map(|one| one.workload.id).collect::<Vec<_>>(), [last]);
     assert_eq!(report.left.len(), 69);
@@ -222,7 +224,7 @@ async fn lost_callbacks(server: Server) {
     let gone = place.scheduler_that_ended(NOW).await;
     let first = place.add_deadline("executor", arguments()).await;
     let second = place.add_deadline("executor", arguments()).await;
-    let executors = Fake { runs_callbacks: true, ..Fake::default() };
+    let executors = Fake { runs_callbacks: true, ..Fake::default() }.alone();
     chores::deadlines(&place.scheduler(gone), NOW).await.unwrap();
     let queued = chores::executor_callbacks(&place.scheduler(gone), NOW, &executors).await.unwrap();
     assert_eq!(queued.queued.len(), 2);
@@ -247,7 +249,8 @@ async fn tests_of_connections_behind_many(server: Server) {
             .await;
     }
     place.database.refuse("UPDATE", "connection_test_request", "OLD.connection_id <> 'c8'").await;
-    let (cx, executors) = (place.scheduler(place.me), Fake { tests_connections: true, ..Fake::default() });
+    let (cx, executors) =
+        (place.scheduler(place.me), Fake { tests_connections: true, ..Fake::default() }.alone());
     let report = chores::connection_tests(&cx, NOW, &executors).await.unwrap();
     assert_eq!(report.queued.iter().map(|test| test.connection_id.as_str()).collect::<Vec<_>>(), ["c8"]);
     assert_eq!(report.left.len(), 8);

@@ -41,7 +41,7 @@ async fn orphans_begin_anew_once(server: Server) {
         })
         .await;
     let (one, other) = (place.scheduler(place.me), place.scheduler(place.other));
-    let executors = Fake::default();
+    let executors = Fake::default().alone();
     let (one, other) =
         tokio::join!(chores::orphans(&one, NOW, &executors), chores::orphans(&other, NOW, &executors));
     assert_once(one.unwrap().reset, other.unwrap().reset);
@@ -57,7 +57,7 @@ async fn silent_ones_end_once(server: Server) {
     let mut ended = Vec::new();
     // As many as a batch, and then the rest.
     for _ in 0..2 {
-        let executors = Fake::default();
+        let executors = Fake::default().alone();
         let (one, other) = tokio::join!(
             chores::heartbeats(&one, NOW, since, &executors),
             chores::heartbeats(&other, NOW, since, &executors)
@@ -73,7 +73,7 @@ async fn stuck_ones_are_taken_back_once(server: Server) {
     let place = Place::new(server).await;
     place.add(MANY, handed_out(TaskState::Queued, place.me)).await;
     let (one, other) = (place.scheduler(place.me), place.scheduler(place.me));
-    let executors = Fake::default();
+    let executors = Fake::default().alone();
     let mut taken_back = Vec::new();
     for _ in 0..2 {
         let (one, other) = tokio::join!(
@@ -116,7 +116,7 @@ async fn callbacks_go_to_an_executor_once(server: Server) {
     }
     let (one, other) = (place.scheduler(place.me), place.scheduler(place.other));
     assert!(chores::deadlines(&one, NOW).await.unwrap().has_executor_callbacks);
-    let executors = Fake { runs_callbacks: true, ..Fake::default() };
+    let executors = Fake { runs_callbacks: true, ..Fake::default() }.alone();
     let (one, other) = tokio::join!(
         chores::executor_callbacks(&one, NOW, &executors),
         chores::executor_callbacks(&other, NOW, &executors)

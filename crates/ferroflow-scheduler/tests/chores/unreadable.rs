@@ -60,7 +60,7 @@ async fn callbacks_behind_many_that_cannot_be_read(server: Server, time: &str) {
         .database
         .execute(format!("UPDATE callback SET created_at = {time} WHERE created_at < '{last}'"))
         .await;
-    let executors = Fake { runs_callbacks: true, ..Fake::default() };
+    let executors = Fake { runs_callbacks: true, ..Fake::default() }.alone();
     let report = chores::executor_callbacks(&place.scheduler(place.me), NOW, &executors).await.unwrap();
     let queued: Vec<Uuid> = report.queued.iter().map(|one| one.workload.id).collect();
     assert_eq!(queued, [600, 601].map(|number: usize| callbacks[number].id));
@@ -82,7 +82,7 @@ async fn tests_of_connections_behind_many_that_cannot_be_read() {
             ))
             .await;
     }
-    let executors = Fake { tests_connections: true, ..Fake::default() };
+    let executors = Fake { tests_connections: true, ..Fake::default() }.alone();
     let report = chores::connection_tests(&place.scheduler(place.me), NOW, &executors).await.unwrap();
     assert_eq!(report.queued.iter().map(|test| test.connection_id.as_str()).collect::<Vec<_>>(), ["c8"]);
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_db::Db;
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_execution::{MaskRules, Masker, Refusal, Rules, Service};
-use ferroflow_executor::{Adopted, Orphan};
-use ferroflow_model::state::TaskState;
-use ferroflow_scheduler::chores::{Executors, KeptBack, Unsettled};
+use ferroflow_execution::{Rules, Service};
+use ferroflow_executor::{Executor, ExecutorSet, NamedExecutor, Orphan, Slots, Workload, WorkloadKind};
+use ferroflow_model::admission::ExecutorName;
+use ferroflow_scheduler::chores::{KeptBack, Unsettled};
 use ferroflow_scheduler::run::{Pace, RunSettings};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use jiff::SignedDuration;
@@ -39,7 +39,6 @@ pub(crate) fn context(db: &Db, job_id: i64) -> Context {
             environment: Arc::new(environment),
             backend: None,
             timetables: None,
-            masker: Arc::new(Masker::new(MaskRules::default())),
             rules: Rules::of(&settings),
         },
         timetables: None,
@@ -60,35 +59,49 @@ pub(crate) struct Fake {
     pub(crate) alive: Option<Uuid>,
 }
 
-impl Executors for Fake {
-    fn has(&self, executor: Option<&str>) -> bool {
-        executor.is_none_or(|name| name == "Executor")
+impl Fake {
+    /// The only executor of a scheduler.
+    pub(crate) fn alone(self) -> ExecutorSet {
+        only(self)
+    }
+}
+
+/// The only executor of a scheduler, called `Executor`.
+pub(crate) fn only(executor: impl Executor + 'static) -> ExecutorSet {
+    let name = ExecutorName { alias: Some("Executor".into()), module_path: "test.Fake".into(), team: None };
+    ExecutorSet::new([NamedExecutor { name: Arc::new(name), executor: Arc::new(executor) }])
+}
+
+impl Executor for Fake {
+    fn slots(&self) -> Slots {
+        Slots { all: 32, ..Slots::default() }
+    }
+
+    fn submit(&self, workloads: Vec<Workload>) {
+        panic!("chores submit nothing: {workloads:?}");
+    }
+
+    fn terminate(&self, id: Uuid) {
+        panic!("chores end nothing: {id}");
+    }
+
+    fn supports(&self, kind: WorkloadKind) -> bool {
+        match kind {
+            WorkloadKind::ExecuteTask => true,
+            WorkloadKind::ExecuteCallback => self.runs_callbacks,
+            WorkloadKind::TestConnection => self.tests_connections,
+        }
+    }
+
+    fn can_revoke(&self) -> bool {
+        true
     }
 
     fn is_alive(&self, id: Uuid) -> bool {
         self.alive == Some(id)
     }
 
-    async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
-        Ok(match orphan.state {
-            TaskState::Running | TaskState::Restarting => Adopted::Elsewhere,
-            _ => Adopted::NotBegun,
-        })
-    }
-
-    fn can_take_back(&self, executor: Option<&str>) -> bool {
-        self.has(executor)
-    }
-
-    fn runs_callbacks(&self, _executor: Option<&str>) -> bool {
-        self.runs_callbacks
-    }
-
-    fn tests_connections(&self, _executor: Option<&str>) -> bool {
-        self.tests_connections
-    }
-
-    fn free_slots(&self) -> usize {
-        32
+    fn may_have(&self, orphan: &Orphan) -> bool {
+        orphan.has_begun
     }
 }

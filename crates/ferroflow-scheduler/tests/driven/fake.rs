@@ -1,14 +1,16 @@
 //! An executor that runs nothing: it writes what a script says.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard};
 
 use ferroflow_db::task_instance::{self, TaskInstanceKey};
 use ferroflow_db::{Db, ScopedFutureExt as _};
-use ferroflow_executor::{Event, EventKind, Executor, Workload};
+use ferroflow_executor::{EventKind, EventSender, ExecuteTask, Executor, Slots, Workload, WorkloadKey};
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::TestDb;
 use jiff::SignedDuration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use uuid::Uuid;
 
 use crate::place::DAG;
@@ -54,20 +56,69 @@ impl Script {
     }
 }
 
-pub(crate) struct Fake<'a> {
+/// Takes tasks, for a player.
+pub(crate) struct Fake {
+    /// Those that have not ended.
+    tasks: Mutex<HashMap<Uuid, Stage>>,
+    waiting: UnboundedSender<ExecuteTask>,
+    events: EventSender,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Stage {
+    Waiting,
+    /// Until it is told to end.
+    Running(Box<ExecuteTask>),
+}
+
+/// Does what tasks do.
+pub(crate) struct Player<'a> {
+    fake: &'a Fake,
     db: &'a Db,
     database: &'a TestDb,
     script: Script,
     dag_run_id: i64,
-    waiting: VecDeque<Workload>,
-    running: HashMap<Uuid, Workload>,
-    events: VecDeque<Event>,
 }
 
-impl<'a> Fake<'a> {
-    pub(crate) fn new(db: &'a Db, database: &'a TestDb, script: Script, dag_run_id: i64) -> Self {
-        let (waiting, running, events) = (VecDeque::new(), HashMap::new(), VecDeque::new());
-        Self { db, database, script, dag_run_id, waiting, running, events }
+impl Fake {
+    pub(crate) fn new(events: EventSender) -> (Self, UnboundedReceiver<ExecuteTask>) {
+        let (waiting, given) = unbounded_channel();
+        (Self { tasks: Mutex::default(), waiting, events }, given)
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, HashMap<Uuid, Stage>> {
+        self.tasks.lock().unwrap()
+    }
+
+    /// Its slot is free before that is told.
+    fn ends(&self, task: &ExecuteTask, kind: EventKind) {
+        self.tasks().remove(&task.ti.id);
+        self.tells(task, kind);
+    }
+
+    fn tells(&self, task: &ExecuteTask, kind: EventKind) {
+        self.events.send(WorkloadKey::Task((&task.ti).into()), kind);
+    }
+}
+
+impl<'a> Player<'a> {
+    pub(crate) fn new(
+        fake: &'a Fake,
+        (db, database): (&'a Db, &'a TestDb),
+        script: Script,
+        dag_run_id: i64,
+    ) -> Self {
+        Self { fake, db, database, script, dag_run_id }
+    }
+
+    /// One task after the other, without end.
+    pub(crate) async fn play_all(mut self, mut given: UnboundedReceiver<ExecuteTask>) {
+        loop {
+            match given.recv().await {
+                Some(task) => self.play(task).await,
+                None => std::future::pending().await,
+            }
+        }
     }
 
     async fn set(&self, id: Uuid, from: TaskState, to: TaskState) {
@@ -111,12 +162,12 @@ impl<'a> Fake<'a> {
         }
     }
 
-    async fn play(&mut self, workload: Workload) {
-        let ti = &workload.ti;
-        let key = key(&workload);
+    async fn play(&mut self, task: ExecuteTask) {
+        let ti = &task.ti;
+        let key = ti.key();
         let does = self.script.next(&key);
         if does == Does::NeverStarts {
-            return self.events.push_back(event(&workload, EventKind::NotStarted("no room".to_owned())));
+            return self.fake.ends(&task, EventKind::NotStarted("no room".to_owned()));
         }
         self.begin(ti.id).await;
         let state = match does {
@@ -156,7 +207,7 @@ impl<'a> Fake<'a> {
             Does::Defers => Some(TaskState::Deferred),
             Does::Dies => None,
             Does::Runs => {
-                self.running.insert(ti.id, workload);
+                self.fake.tasks().insert(ti.id, Stage::Running(Box::new(task)));
                 return;
             }
             Does::NeverStarts => unreachable!("told above"),
@@ -173,48 +224,31 @@ impl<'a> Fake<'a> {
                     .await;
             }
         }
-        self.events.extend(state.map(|state| event(&workload, EventKind::StateSet(state))));
-        self.events.push_back(event(&workload, EventKind::Ended));
+        if let Some(state) = state {
+            self.fake.tells(&task, EventKind::StateSet(state));
+        }
+        self.fake.ends(&task, EventKind::Ended);
     }
 }
 
-impl Executor for Fake<'_> {
-    fn free_slots(&self) -> usize {
-        3_usize.saturating_sub(self.waiting.len() + self.running.len())
+impl Executor for Fake {
+    fn slots(&self) -> Slots {
+        Slots { all: 3, tasks: self.tasks().len(), others: 0 }
     }
 
-    fn submit(&mut self, workload: Workload) {
-        self.waiting.push_back(workload);
-    }
-
-    async fn next_event(&mut self) -> Event {
-        loop {
-            if let Some(event) = self.events.pop_front() {
-                return event;
-            }
-            match self.waiting.pop_front() {
-                Some(workload) => self.play(workload).await,
-                None => std::future::pending().await,
-            }
+    fn submit(&self, workloads: Vec<Workload>) {
+        for workload in workloads {
+            let Workload::ExecuteTask(task) = workload else { panic!("{workload:?} is not asked for") };
+            self.tasks().insert(task.ti.id, Stage::Waiting);
+            self.waiting.send(task).unwrap();
         }
     }
 
-    fn terminate(&mut self, id: Uuid) {
+    fn terminate(&self, id: Uuid) {
+        let found = self.tasks().get(&id).cloned();
         // Its row has been changed already, by whoever does not want it any more.
-        self.events.extend(self.running.remove(&id).map(|workload| event(&workload, EventKind::Ended)));
+        if let Some(Stage::Running(task)) = found {
+            self.ends(&task, EventKind::Ended);
+        }
     }
-}
-
-fn key(workload: &Workload) -> TaskInstanceKey {
-    let ti = &workload.ti;
-    TaskInstanceKey {
-        dag_id: ti.dag_id.clone(),
-        run_id: ti.run_id.clone(),
-        task_id: ti.task_id.clone(),
-        map_index: ti.map_index,
-    }
-}
-
-fn event(workload: &Workload, what: EventKind) -> Event {
-    Event { id: workload.ti.id, key: key(workload), try_number: workload.ti.try_number, what }
 }

@@ -8,7 +8,8 @@ use ferroflow_db::dag_version::serialized_dag::{self, NewSerializedDag};
 use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag_run, task_instance};
-use ferroflow_execution::{MaskRules, Masker, Rules, Service};
+use ferroflow_execution::{Rules, Service};
+use ferroflow_executor::{EventSender, LocalExecutor, executor_events};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TaskState, TriggeredBy};
 use ferroflow_model::timetable::DataInterval;
@@ -21,7 +22,7 @@ use ferroflow_testkit::{Server, TestDb};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::fake::{Fake, Script};
+use crate::fake::{Fake, Player, Script};
 use crate::sketch::Sketch;
 
 pub(crate) const DAG: &str = "sketch";
@@ -133,7 +134,9 @@ impl Place {
         stop: &CancellationToken,
     ) -> Played {
         let mut run = self.load(run_id).await;
-        let mut executor = Fake::new(&self.db, &self.database, script, run.row.id);
+        let (sender, mut events) = executor_events();
+        let (executor, given) = Fake::new(EventSender::new(Arc::new(LocalExecutor::name()), sender));
+        let player = Player::new(&executor, (&self.db, &self.database), script, run.row.id);
         let mut tracked = self.tracked.clone();
         let before = tracked.lines().len();
         let paths = LogPaths::new("{dag_id}/{task_id}/{try_number}.log").unwrap();
@@ -141,13 +144,20 @@ impl Place {
             db: &self.db,
             run_settings: &run_settings(),
             service: &service(&self.db),
-            executor: &mut executor,
+            executor: &executor,
+            events: &mut events,
             paths: &paths,
             is_marked,
             watcher: &mut tracked,
             stop,
         };
-        let end = tokio::time::timeout(std::time::Duration::from_mins(2), drive.to_the_end(&mut run));
+        let ending = async {
+            tokio::select! {
+                end = drive.to_the_end(&mut run) => end,
+                () = player.play_all(given) => unreachable!("it plays without end"),
+            }
+        };
+        let end = tokio::time::timeout(std::time::Duration::from_mins(2), ending);
         let end =
             end.await.unwrap_or_else(|_| panic!("no end in sight: {:#?}", self.tracked.lines())).unwrap();
         let states = self.states(run_id).await;
@@ -248,7 +258,6 @@ fn service(db: &Db) -> Service {
         environment: Arc::new(Environment::empty("/")),
         backend: None,
         timetables: None,
-        masker: Arc::new(Masker::new(MaskRules::default())),
         rules: Rules {
             max_map_length: 1024,
             max_downstream_keys: 1000,

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use ferroflow_executor::{Event, Executor, Workload};
+use ferroflow_executor::{
+    Executor, ExecutorSet, NamedExecutor, Slots, Workload, executor_events, executor_names,
+};
 use ferroflow_scheduler::LogPaths;
-use ferroflow_scheduler::executors::{Executors, NamedExecutor, executor_names};
-use ferroflow_scheduler::run::ExecutorNames;
+use ferroflow_scheduler::executors::Executors;
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::Server;
@@ -13,7 +14,6 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::nobody::Nobody;
 use crate::place::{Place, Plan, at, daily};
 
 #[tokio::test]
@@ -22,12 +22,12 @@ async fn a_slow_step_makes_no_date_old() {
     clock::pretend(Some(start));
     let place = Place::new(Server::Sqlite, &[Plan::new("a", daily())]).await;
     let name = executor_names("LocalExecutor", false).unwrap().remove(0);
-    let executor = NamedExecutor { name, slots: 10, names: ExecutorNames::None, executor: Slow(later) };
+    let (sender, events) = executor_events();
+    let executor = NamedExecutor::new(name, &sender, |_| Arc::new(Slow(later)));
     let parts = Parts {
         cx: Arc::new(place.scheduler().await),
         paths: LogPaths::new("{dag_id}/{task_id}/{try_number}.log").unwrap(),
-        executors: Executors::new(vec![executor]),
-        adopters: Nobody,
+        executors: Executors::new(ExecutorSet::new([executor]), events),
         width: 1,
     };
     Scheduler::new(parts, start).run(&CancellationToken::new(), Loops::new(Some(1), false)).await;
@@ -36,20 +36,16 @@ async fn a_slow_step_makes_no_date_old() {
     assert_eq!(dates.matches("2024-01-02 00:02:00").count(), 2, "{dates}");
 }
 
-/// An executor of which it takes two minutes to hear that it has nothing to tell.
+/// An executor of which it takes two minutes to hear that it has nothing to do.
 struct Slow(Timestamp);
 
 impl Executor for Slow {
-    fn free_slots(&self) -> usize {
-        10
-    }
-
-    fn submit(&mut self, _workload: Workload) {}
-
-    async fn next_event(&mut self) -> Event {
+    fn slots(&self) -> Slots {
         clock::pretend(Some(self.0));
-        std::future::pending().await
+        Slots { all: 10, ..Slots::default() }
     }
 
-    fn terminate(&mut self, _id: Uuid) {}
+    fn submit(&self, _workloads: Vec<Workload>) {}
+
+    fn terminate(&self, _id: Uuid) {}
 }

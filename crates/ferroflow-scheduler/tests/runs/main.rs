@@ -10,8 +10,6 @@ mod deadlines;
 mod due;
 mod executor_events;
 mod knobs;
-#[path = "../user_code/nobody.rs"]
-mod nobody;
 mod obstacles;
 mod official;
 mod place;

@@ -11,7 +11,7 @@ use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::{Db, Json, ScopedFutureExt as _, asset, dag_bundle};
 use ferroflow_execution::assets::{Change, Mappings, register};
-use ferroflow_execution::{MaskRules, Masker, Rules, Service};
+use ferroflow_execution::{Rules, Service};
 use ferroflow_model::asset::Asset;
 use ferroflow_model::dag::Dag;
 use ferroflow_model::runs::next::next_run_after;
@@ -185,7 +185,6 @@ impl Place {
                 environment: Arc::new(environment),
                 backend: None,
                 timetables: None,
-                masker: Arc::new(Masker::new(MaskRules::default())),
                 rules: Rules::of(&settings),
             },
             db,

@@ -1,39 +1,40 @@
 //! A whole scheduler whose executor runs nothing: the test says what becomes of tasks.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::dag_run::{self, NewDagRun};
 use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
-use ferroflow_execution::Refusal;
-use ferroflow_executor::{Adopted, Event, EventKind, Executor, Orphan, Workload, WorkloadInstance};
+use ferroflow_executor::{
+    EventKind, EventSender, Executor, ExecutorSet, NamedExecutor, Orphan, Slots, TaskTry, Workload,
+    WorkloadInstance, WorkloadKey, executor_events,
+};
+use ferroflow_model::admission::ExecutorName;
 use ferroflow_model::id::{NOT_MAPPED, new_v7};
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_scheduler::cycle::CycleReport;
-use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
-use ferroflow_scheduler::run::ExecutorNames;
+use ferroflow_scheduler::executors::Executors;
 use ferroflow_scheduler::scheduler::{Parts, Scheduler};
-use ferroflow_scheduler::{Context, LogPaths, chores};
+use ferroflow_scheduler::{Context, LogPaths};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use crate::place::{Place, at};
 
 pub(crate) struct Whole {
-    pub(crate) scheduler: Scheduler<Hands, Nobody>,
+    pub(crate) scheduler: Scheduler,
     pub(crate) now: Timestamp,
     /// The scheduler's own: what is told by its database reaches it.
     pub(crate) cx: Arc<Context>,
-    field: Arc<Mutex<Field>>,
+    handed: Handed,
+    /// Where its executor tells what happens.
+    told: EventSender,
 }
 
-#[derive(Default)]
-struct Field {
-    handed: Vec<WorkloadInstance>,
-    told: VecDeque<Event>,
-}
+/// The task instances that an executor was given.
+type Handed = Arc<Mutex<Vec<WorkloadInstance>>>;
 
 impl Whole {
     /// There are the runs that a test makes, and no others.
@@ -47,13 +48,11 @@ impl Whole {
     }
 
     async fn with(place: &Place, now: Timestamp, use_job_schedule: &str) -> Self {
-        let field = Arc::<Mutex<Field>>::default();
-        let executor = NamedExecutor {
-            name: ExecutorName { alias: None, module_path: "test.Hands".to_owned(), team: None },
-            slots: 10_000,
-            names: ExecutorNames::None,
-            executor: Hands { field: Arc::clone(&field) },
-        };
+        let (handed, name) = (Handed::default(), "test.Hands".into());
+        let name = ExecutorName { alias: None, module_path: name, team: None };
+        let (sender, events) = executor_events();
+        let told = EventSender::new(Arc::new(name.clone()), sender.clone());
+        let executor = NamedExecutor::new(name, &sender, |_| Arc::new(Hands(Arc::clone(&handed))));
         let parts = Parts {
             cx: Arc::new(
                 place
@@ -64,12 +63,11 @@ impl Whole {
                     .await,
             ),
             paths: LogPaths::new("{dag_id}/{task_id}/{try_number}.log").unwrap(),
-            executors: Executors::new(vec![executor]),
-            adopters: Nobody,
+            executors: Executors::new(ExecutorSet::new([executor]), events),
             width: 4,
         };
         let cx = Arc::clone(&parts.cx);
-        Self { scheduler: Scheduler::new(parts, now), now, cx, field }
+        Self { scheduler: Scheduler::new(parts, now), now, cx, handed, told }
     }
 
     /// One cycle, a little later than the last.
@@ -97,7 +95,7 @@ impl Whole {
 
     /// The task instances that were handed over since the last time, as `dag run task`, sorted.
     pub(crate) fn handed(&self) -> Vec<String> {
-        let handed = std::mem::take(&mut self.field.lock().unwrap().handed);
+        let handed = std::mem::take(&mut *self.handed.lock().unwrap());
         let mut names: Vec<String> =
             handed.iter().map(|ti| format!("{} {} {}", ti.dag_id, ti.run_id, ti.task_id)).collect();
         names.sort();
@@ -113,9 +111,8 @@ impl Whole {
             task_id: task_id.to_owned(),
             map_index: NOT_MAPPED,
         };
-        for what in [EventKind::StateSet(TaskState::Success), EventKind::Ended] {
-            let event = Event { id, key: key.clone(), try_number: 1, what };
-            self.field.lock().unwrap().told.push_back(event);
+        for kind in [EventKind::StateSet(TaskState::Success), EventKind::Ended] {
+            self.told.send(WorkloadKey::Task(TaskTry { id, key: key.clone(), try_number: 1 }), kind);
         }
     }
 
@@ -127,8 +124,8 @@ impl Whole {
             task_id: task_id.to_owned(),
             map_index: NOT_MAPPED,
         };
-        let event = Event { id, key, try_number: 1, what: EventKind::NotStarted("it is ill".to_owned()) };
-        self.field.lock().unwrap().told.push_back(event);
+        let kind = EventKind::NotStarted("it is ill".to_owned());
+        self.told.send(WorkloadKey::Task(TaskTry { id, key, try_number: 1 }), kind);
     }
 }
 
@@ -188,56 +185,28 @@ impl Place {
     }
 }
 
-pub(crate) struct Hands {
-    field: Arc<Mutex<Field>>,
-}
+/// What was running when its scheduler went is elsewhere.
+struct Hands(Handed);
 
 impl Executor for Hands {
-    fn free_slots(&self) -> usize {
-        10_000
+    fn slots(&self) -> Slots {
+        Slots { all: 10_000, ..Slots::default() }
     }
 
-    fn submit(&mut self, workload: Workload) {
-        self.field.lock().unwrap().handed.push(workload.ti);
-    }
-
-    async fn next_event(&mut self) -> Event {
-        let next = self.field.lock().unwrap().told.pop_front();
-        match next {
-            Some(event) => event,
-            None => std::future::pending().await,
+    fn submit(&self, workloads: Vec<Workload>) {
+        for workload in workloads {
+            let Workload::ExecuteTask(task) = workload else { panic!("{workload:?} is not asked for") };
+            self.0.lock().unwrap().push(task.ti);
         }
     }
 
-    fn terminate(&mut self, _id: Uuid) {}
-}
+    fn terminate(&self, _id: Uuid) {}
 
-/// Nothing is ever left behind here.
-#[derive(Clone)]
-pub(crate) struct Nobody;
-
-impl chores::Executors for Nobody {
-    fn has(&self, executor: Option<&str>) -> bool {
-        executor.is_none()
-    }
-
-    async fn adopt(&self, _orphan: &Orphan) -> Result<Adopted, Refusal> {
-        Ok(Adopted::Elsewhere)
-    }
-
-    fn can_take_back(&self, _executor: Option<&str>) -> bool {
+    fn can_revoke(&self) -> bool {
         true
     }
 
-    fn runs_callbacks(&self, _executor: Option<&str>) -> bool {
-        false
-    }
-
-    fn tests_connections(&self, _executor: Option<&str>) -> bool {
-        false
-    }
-
-    fn free_slots(&self) -> usize {
-        10_000
+    fn may_have(&self, orphan: &Orphan) -> bool {
+        orphan.has_begun
     }
 }

@@ -10,7 +10,7 @@ use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::testing::change;
 use ferroflow_db::{Db, Json, ScopedFutureExt as _, Tx, asset, dag_bundle};
-use ferroflow_execution::{MaskRules, Masker, Rules, Service};
+use ferroflow_execution::{Rules, Service};
 use ferroflow_model::asset::Asset;
 use ferroflow_model::dag::Dag;
 use ferroflow_model::runs::next::next_run_after;
@@ -159,7 +159,6 @@ fn service(db: &Db) -> Service {
         environment: Arc::clone(&CONFIGURED.0),
         backend: None,
         timetables: None,
-        masker: Arc::new(Masker::new(MaskRules::default())),
         rules: Rules::of(&CONFIGURED.1),
     }
 }

@@ -2,12 +2,12 @@
 
 use ferroflow_db::task_instance::execution::Continuation;
 use ferroflow_db::task_instance::overdue;
-use ferroflow_db::xcom::XComAddress;
 use ferroflow_db::{Json, ScopedFutureExt as _};
-use ferroflow_execution::task_instance::model::{
-    AssetProfile, Deferral, Ended, EnterRunning, Reschedule, Retry, StateUpdate, Success,
+use ferroflow_execution::Refusal;
+use ferroflow_execution::api::{
+    AssetProfile, Deferral, Ended, EnterRunning, NewXCom, Reschedule, Retry, StateUpdate, Success,
+    XComAddress,
 };
-use ferroflow_execution::{NewXCom, Refusal};
 use ferroflow_executor::EventKind;
 use ferroflow_model::state::TaskState;
 use jiff::SignedDuration;

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ferroflow_execution::{Host, RunMaking};
+use ferroflow_executor::{ExecutorSet, NamedExecutor, executor_events};
+use ferroflow_model::admission::ExecutorName;
 use ferroflow_scheduler::LogPaths;
 use ferroflow_scheduler::active_runs::Obstacle;
 use ferroflow_scheduler::cycle::{CycleReport, Step};
-use ferroflow_scheduler::executors::{ExecutorName, Executors, NamedExecutor};
+use ferroflow_scheduler::executors::Executors;
 use ferroflow_scheduler::job;
-use ferroflow_scheduler::run::ExecutorNames;
 use ferroflow_scheduler::scheduler::{Parts, Scheduler};
 use ferroflow_telemetry::clock;
 use jiff::{SignedDuration, Timestamp};
@@ -20,7 +21,7 @@ use crate::checks::{Checked, Doer, difference, one_live_attempt};
 use crate::place::{Place, THRESHOLD, settings};
 use crate::progress::Progress;
 use crate::snapshot::{InstanceKey, Snapshot};
-use crate::workers::{Adopter, Hands, Shared, locked};
+use crate::workers::{Hands, Shared, locked};
 use crate::world::{START, World};
 
 /// For so long things may go on after everybody has come to rest.
@@ -61,7 +62,7 @@ pub(crate) struct Actor {
     pub(crate) host: String,
     pub(crate) job_id: i64,
     /// None if it was killed.
-    pub(crate) scheduler: Option<Scheduler<Hands, Adopter>>,
+    pub(crate) scheduler: Option<Scheduler>,
     next: Option<Step>,
     report: CycleReport,
     /// When its cycle began: for all its steps, this is the time.
@@ -223,6 +224,7 @@ impl Simulation {
         let step = actor.next.unwrap_or(Step::ExecutorEvents);
         if step == Step::ExecutorEvents {
             (actor.report, actor.cycle) = (CycleReport::default(), now);
+            locked(&self.field).takes_in(number);
         }
         let next = scheduler.step(step, &mut actor.report, actor.cycle).await;
         actor.next = next.map_err(|error| format!("{step:?} of scheduler {number} has failed: {error}"))?;
@@ -286,22 +288,15 @@ impl Simulation {
         let job_id = job::start(&self.place.db, &named, self.now).await.unwrap();
         let slots = self.world.slots;
         let trusted = SignedDuration::from_secs(self.chance.weighted(&[(1, 0), (1, 20)]));
-        let executor = NamedExecutor {
-            name: ExecutorName { alias: None, module_path: "simulation.Hands".to_owned(), team: None },
-            slots,
-            names: ExecutorNames::None,
-            executor: Hands { owner: number, slots, field: Arc::clone(&self.field) },
-        };
+        let name = ExecutorName { alias: None, module_path: "simulation.Hands".into(), team: None };
+        let (sender, events) = executor_events();
+        let executor = NamedExecutor::new(name, &sender, |events| {
+            Arc::new(Hands::new(number, slots, &host, &self.field, events))
+        });
         let parts = Parts {
             cx: self.place.context(job_id, trusted),
             paths: LogPaths::new("{dag_id}/{task_id}/{try_number}.log").unwrap(),
-            executors: Executors::new(vec![executor]),
-            adopters: Adopter {
-                host: host.clone(),
-                slots,
-                field: Arc::clone(&self.field),
-                service: self.place.service.clone(),
-            },
+            executors: Executors::new(ExecutorSet::new([executor]), events),
             width: 1,
         };
         let wait = self.chance.millis(1, 500);

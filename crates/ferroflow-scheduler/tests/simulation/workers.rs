@@ -1,20 +1,23 @@
 //! Executors that run nothing: what processes do is what chance says, by the same service that real ones use.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ferroflow_execution::{Refusal, Service};
-use ferroflow_executor::{Adopted, Event, EventKind, Executor, Orphan, Workload, WorkloadInstance};
-use ferroflow_model::state::TaskState;
-use ferroflow_scheduler::chores;
+use ferroflow_executor::{
+    Adopted, EventKind, EventSender, Executor, Orphan, Slots, Workload, WorkloadInstance, WorkloadKey,
+};
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, ready};
 use uuid::Uuid;
 
 /// The processes of all schedulers, as somebody sees them who sees everything.
 #[derive(Default)]
 pub(crate) struct Field {
     pub(crate) processes: BTreeMap<i32, Process>,
-    /// What each scheduler's executor has to tell.
-    pub(crate) told: BTreeMap<usize, VecDeque<Event>>,
+    /// Where each scheduler's executor tells what happens.
+    events: BTreeMap<usize, EventSender>,
+    /// The schedulers that were told something since they last took it in.
+    told: BTreeSet<usize>,
     /// The processes that have something to do at once.
     pub(crate) stirred: Vec<i32>,
     started: i32,
@@ -74,19 +77,26 @@ pub(crate) fn locked(field: &Shared) -> MutexGuard<'_, Field> {
 
 impl Field {
     pub(crate) fn tell(&mut self, process: &Process, what: EventKind) {
-        let event =
-            Event { id: process.ti.id, key: process.ti.key(), try_number: process.ti.try_number, what };
-        self.told.entry(process.owner).or_default().push_back(event);
+        if let Some(events) = self.events.get(&process.owner) {
+            events.send(WorkloadKey::Task((&process.ti).into()), what);
+            self.told.insert(process.owner);
+        }
     }
 
     pub(crate) fn has_news(&self, owner: usize) -> bool {
-        self.told.get(&owner).is_some_and(|told| !told.is_empty())
+        self.told.contains(&owner)
+    }
+
+    /// A scheduler takes in what it was told.
+    pub(crate) fn takes_in(&mut self, owner: usize) {
+        self.told.remove(&owner);
     }
 
     /// A scheduler is gone, and its processes with it.
     pub(crate) fn kill(&mut self, owner: usize) {
         self.processes.retain(|_, process| process.owner != owner);
         self.told.remove(&owner);
+        self.events.remove(&owner);
     }
 
     pub(crate) fn of(&self, owner: usize) -> impl Iterator<Item = (&i32, &Process)> {
@@ -96,41 +106,61 @@ impl Field {
 
 /// The executor of one scheduler.
 pub(crate) struct Hands {
-    pub(crate) owner: usize,
-    pub(crate) slots: usize,
-    pub(crate) field: Shared,
+    owner: usize,
+    slots: usize,
+    /// Where it runs. Two schedulers on one host see each other's processes.
+    host: String,
+    field: Shared,
+}
+
+impl Hands {
+    pub(crate) fn new(owner: usize, slots: usize, host: &str, field: &Shared, events: EventSender) -> Self {
+        locked(field).events.insert(owner, events);
+        Self { owner, slots, host: host.to_owned(), field: Arc::clone(field) }
+    }
+
+    fn adopt_one(&self, orphan: &Orphan) -> Adopted {
+        if orphan.hostname.as_deref() != Some(&self.host) {
+            return Adopted::NotFound;
+        }
+        if let Some(pid) = orphan.pid {
+            let mut field = locked(&self.field);
+            let is_its = |process: &&mut Process| process.ti.id == orphan.workload.id();
+            // Its own supervisor sees that once it goes on.
+            if let Some(process) = field.processes.get_mut(&pid).filter(is_its) {
+                process.stage = Stage::Unwanted;
+                field.stirred.push(pid);
+            }
+        }
+        Adopted::Ended("its supervisor is gone".to_owned())
+    }
 }
 
 impl Executor for Hands {
-    fn free_slots(&self) -> usize {
-        self.slots.saturating_sub(locked(&self.field).of(self.owner).count())
+    fn slots(&self) -> Slots {
+        Slots { all: self.slots, tasks: locked(&self.field).of(self.owner).count(), others: 0 }
     }
 
-    fn submit(&mut self, workload: Workload) {
+    fn submit(&self, workloads: Vec<Workload>) {
         let mut field = locked(&self.field);
-        field.started += 1;
-        let pid = field.started;
-        let process = Process {
-            owner: self.owner,
-            ti: workload.ti,
-            stage: Stage::Handed,
-            does: Does::Succeed,
-            should_retry: false,
-            is_cut_off: false,
-        };
-        field.processes.insert(pid, process);
-        field.stirred.push(pid);
-    }
-
-    async fn next_event(&mut self) -> Event {
-        let next = locked(&self.field).told.get_mut(&self.owner).and_then(VecDeque::pop_front);
-        match next {
-            Some(event) => event,
-            None => std::future::pending().await,
+        for workload in workloads {
+            let Workload::ExecuteTask(task) = workload else { panic!("{workload:?} is not asked for") };
+            field.started += 1;
+            let pid = field.started;
+            let process = Process {
+                owner: self.owner,
+                ti: task.ti,
+                stage: Stage::Handed,
+                does: Does::Succeed,
+                should_retry: false,
+                is_cut_off: false,
+            };
+            field.processes.insert(pid, process);
+            field.stirred.push(pid);
         }
     }
 
-    fn terminate(&mut self, id: Uuid) {
+    fn terminate(&self, id: Uuid) {
         let mut field = locked(&self.field);
         let Field { processes, stirred, .. } = &mut *field;
         for (pid, process) in processes.iter_mut() {
@@ -140,57 +170,16 @@ impl Executor for Hands {
             }
         }
     }
-}
 
-/// How one scheduler looks after what another one had.
-#[derive(Clone)]
-pub(crate) struct Adopter {
-    /// Where it runs. Two schedulers on one host see each other's processes.
-    pub(crate) host: String,
-    pub(crate) slots: usize,
-    pub(crate) field: Shared,
-    pub(crate) service: Service,
-}
-
-impl chores::Executors for Adopter {
-    fn has(&self, executor: Option<&str>) -> bool {
-        executor.is_none()
+    fn can_revoke(&self) -> bool {
+        true
     }
 
-    async fn adopt(&self, orphan: &Orphan) -> Result<Adopted, Refusal> {
-        match orphan.state {
-            TaskState::Running | TaskState::Restarting => {}
-            _ => return Ok(Adopted::NotBegun),
-        }
-        if orphan.hostname.as_deref() != Some(&self.host) {
-            return Ok(Adopted::Elsewhere);
-        }
-        if let Some(pid) = orphan.pid {
-            let mut field = locked(&self.field);
-            // Its own supervisor sees that once it goes on.
-            if let Some(process) = field.processes.get_mut(&pid).filter(|process| process.ti.id == orphan.id)
-            {
-                process.stage = Stage::Unwanted;
-                field.stirred.push(pid);
-            }
-        }
-        self.service.fail_unreported(orphan.id, orphan.try_number, "its supervisor is gone").await?;
-        Ok(Adopted::Settled)
+    fn may_have(&self, orphan: &Orphan) -> bool {
+        orphan.has_begun
     }
 
-    fn can_take_back(&self, executor: Option<&str>) -> bool {
-        self.has(executor)
-    }
-
-    fn runs_callbacks(&self, _executor: Option<&str>) -> bool {
-        false
-    }
-
-    fn tests_connections(&self, _executor: Option<&str>) -> bool {
-        false
-    }
-
-    fn free_slots(&self) -> usize {
-        self.slots
+    fn adopt<'a>(&'a self, orphans: &'a [Orphan]) -> BoxFuture<'a, Vec<Adopted>> {
+        ready(orphans.iter().map(|orphan| self.adopt_one(orphan)).collect()).boxed()
     }
 }

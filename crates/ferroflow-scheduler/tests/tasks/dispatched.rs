@@ -1,14 +1,16 @@
 //! What is queued goes to its executor, and what happens there is heard.
 
-use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 
-use ferroflow_executor::{Event, EventKind, Executor, Workload};
+use ferroflow_executor::{
+    EventKind, EventSender, ExecuteTask, Executor, ExecutorSet, NamedExecutor, Slots, TaskTry, Workload,
+    WorkloadKey, executor_events, executor_names,
+};
 use ferroflow_model::state::TaskState;
 use ferroflow_scheduler::LogPaths;
 use ferroflow_scheduler::dispatch::{Dispatched, dispatch};
-use ferroflow_scheduler::executors::{Executors, NamedExecutor, executor_names};
+use ferroflow_scheduler::executors::{Executors, TrackedEvent};
 use ferroflow_scheduler::queue_tasks::TaskQueue;
-use ferroflow_scheduler::run::ExecutorNames;
 use ferroflow_testkit::Server;
 use uuid::Uuid;
 
@@ -17,40 +19,40 @@ use crate::place::{NOW, Place, Sketched};
 on_every_database!(each_goes_to_the_executor_it_asks_for, what_cannot_be_handed_over_is_put_down);
 
 /// Keeps what it is given, and tells what it is told to.
-#[derive(Default)]
 struct Shelf {
-    given: Vec<Workload>,
-    events: VecDeque<Event>,
-    terminated: Vec<Uuid>,
+    given: Mutex<Vec<ExecuteTask>>,
+    terminated: Mutex<Vec<Uuid>>,
+    events: EventSender,
 }
 
 impl Executor for Shelf {
-    fn free_slots(&self) -> usize {
-        4 - self.given.len()
+    fn slots(&self) -> Slots {
+        Slots { all: 4, tasks: self.given.lock().unwrap().len(), others: 0 }
     }
 
-    fn submit(&mut self, workload: Workload) {
-        self.given.push(workload);
-    }
-
-    async fn next_event(&mut self) -> Event {
-        match self.events.pop_front() {
-            Some(event) => event,
-            None => std::future::pending().await,
+    fn submit(&self, workloads: Vec<Workload>) {
+        for workload in workloads {
+            let Workload::ExecuteTask(task) = workload else { panic!("{workload:?} is not asked for") };
+            self.given.lock().unwrap().push(task);
         }
     }
 
-    fn terminate(&mut self, id: Uuid) {
-        self.terminated.push(id);
+    fn terminate(&self, id: Uuid) {
+        self.terminated.lock().unwrap().push(id);
     }
 }
 
-fn shelves() -> Executors<Shelf> {
-    let named =
-        |name| NamedExecutor { name, slots: 4, names: ExecutorNames::None, executor: Shelf::default() };
-    Executors::new(
-        executor_names("LocalExecutor,far:site.Far", false).unwrap().into_iter().map(named).collect(),
-    )
+fn shelves() -> (Vec<Arc<Shelf>>, Executors) {
+    let (sender, events) = executor_events();
+    let (mut shelves, mut named) = (Vec::new(), Vec::new());
+    for name in executor_names("LocalExecutor,far:site.Far", false).unwrap() {
+        named.push(NamedExecutor::new(name, &sender, |events| {
+            let shelf = Arc::new(Shelf { given: Mutex::default(), terminated: Mutex::default(), events });
+            shelves.push(Arc::clone(&shelf));
+            shelf
+        }));
+    }
+    (shelves, Executors::new(ExecutorSet::new(named), events))
 }
 
 async fn each_goes_to_the_executor_it_asks_for(server: Server) {
@@ -63,7 +65,7 @@ async fn each_goes_to_the_executor_it_asks_for(server: Server) {
     let far = task("far").with(|row| row.executor = Some("far".to_owned()));
     let added = place.add(&[task("near"), far]).await;
     let cx = place.scheduler(7).await;
-    let mut executors = shelves();
+    let (shelves, mut executors) = shelves();
     let mut queue = TaskQueue::default();
     queue.add(added.iter().copied());
     let pass = queue.queue(&cx, &executors.slots(), NOW).await.unwrap();
@@ -72,7 +74,8 @@ async fn each_goes_to_the_executor_it_asks_for(server: Server) {
     assert_eq!(dispatched, Dispatched { submitted: 2, ..Dispatched::default() });
     let occupied: Vec<i64> = executors.slots().iter().map(|one| one.executor.occupied).collect();
     assert_eq!(occupied, [1, 1]);
-    let given: Vec<Workload> = executors.each().map(|shelf| shelf.given[0].clone()).collect();
+    let given: Vec<ExecuteTask> =
+        shelves.iter().map(|shelf| shelf.given.lock().unwrap()[0].clone()).collect();
     assert_eq!([given[0].ti.id, given[1].ti.id], [added[0], added[1]]);
     assert_eq!(given[0].log_path.as_deref(), Some("dag/near/1.log"));
     assert_eq!((&*given[0].dag_rel_path, &*given[0].bundle_info.name), ("dag.py", "dags-folder"));
@@ -81,36 +84,39 @@ async fn each_goes_to_the_executor_it_asks_for(server: Server) {
 
     executors.terminate(added[1]);
     executors.terminate(Uuid::from_u128(5));
-    let terminated: Vec<Vec<Uuid>> = executors.each().map(|shelf| shelf.terminated.clone()).collect();
+    let terminated: Vec<Vec<Uuid>> =
+        shelves.iter().map(|shelf| shelf.terminated.lock().unwrap().clone()).collect();
     assert!(terminated.iter().all(|ids| *ids == [added[1]]), "whoever has it ends it: {terminated:?}");
-    hears_of_all(&mut executors, &given).await;
+    hears_of_all(&shelves, &mut executors, &given).await;
 }
 
 /// A try that was put off and went on before its process was gone is there twice.
-async fn hears_of_all(executors: &mut Executors<Shelf>, given: &[Workload]) {
-    let tells = |executors: &mut Executors<Shelf>, place: usize, what: EventKind| {
-        let ti = &given[place].ti;
-        let event = Event { id: ti.id, key: ti.key(), try_number: 1, what };
-        executors.each().nth(place).unwrap().events.push_back(event);
+async fn hears_of_all(shelves: &[Arc<Shelf>], executors: &mut Executors, given: &[ExecuteTask]) {
+    let tells = |place: usize, kind: EventKind| {
+        shelves[place].events.send(WorkloadKey::Task(TaskTry::from(&given[place].ti)), kind);
     };
-    tells(executors, 1, EventKind::StateSet(TaskState::Deferred));
-    let tracked = executors.next_event().await;
-    assert_eq!((tracked.event.id, tracked.is_still_known), (given[1].ti.id, true));
-    executors.submit(1, given[1].clone());
-    tells(executors, 1, EventKind::Ended);
-    let tracked = executors.next_event().await;
+    tells(1, EventKind::StateSet(TaskState::Deferred));
+    let tracked = next(executors).await;
+    assert_eq!((tracked.task.id, tracked.is_still_known), (given[1].ti.id, true));
+    executors.submit(1, vec![Workload::ExecuteTask(given[1].clone())]);
+    tells(1, EventKind::Ended);
+    let tracked = next(executors).await;
     assert_eq!((tracked.is_told, tracked.is_still_known), (true, true));
-    tells(executors, 1, EventKind::Ended);
-    let tracked = executors.next_event().await;
+    tells(1, EventKind::Ended);
+    let tracked = next(executors).await;
     assert_eq!((tracked.is_told, tracked.is_still_known), (false, false), "the second has told nothing");
     assert!(!executors.has(given[1].ti.id) && executors.has(given[0].ti.id));
-    tells(executors, 0, EventKind::Waits);
+    tells(0, EventKind::Waits);
     assert!(!executors.is_idle());
-    executors.next_event().await;
+    next(executors).await;
     assert!(executors.is_idle() && executors.has(given[0].ti.id), "it only waits for a row to be mended");
-    tells(executors, 0, EventKind::NotStarted("why".to_owned()));
-    assert_eq!(executors.next_event().await.event.what, EventKind::NotStarted("why".to_owned()));
+    tells(0, EventKind::NotStarted("why".to_owned()));
+    assert_eq!(next(executors).await.kind, EventKind::NotStarted("why".to_owned()));
     assert!(!executors.has(given[0].ti.id));
+}
+
+async fn next(executors: &mut Executors) -> TrackedEvent {
+    executors.next_event().await.expect("it is of a task")
 }
 
 async fn what_cannot_be_handed_over_is_put_down(server: Server) {
@@ -121,7 +127,7 @@ async fn what_cannot_be_handed_over_is_put_down(server: Server) {
     let bad = Sketched::new("dag", "run", "bad_path").with(|row| row.dag_version_id = Some(version));
     let added = place.add(&[bad, Sketched::new("dag", "run", "no_version")]).await;
     let cx = place.scheduler(7).await;
-    let mut executors = shelves();
+    let (_, mut executors) = shelves();
     let mut queue = TaskQueue::default();
     queue.add(added.iter().copied());
     let pass = queue.queue(&cx, &executors.slots(), NOW).await.unwrap();

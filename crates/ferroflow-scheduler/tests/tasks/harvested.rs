@@ -1,7 +1,7 @@
 //! An executor's event meets the row: what becomes of it in each state.
 
 use ferroflow_db::testing::texts;
-use ferroflow_executor::{Event, EventKind};
+use ferroflow_executor::{EventKind, TaskTry};
 use ferroflow_model::outcome::{Ignored, Outcome};
 use ferroflow_model::state::TaskState;
 use ferroflow_scheduler::executor_events::{EventOutcome, ProcessedEvent, process_executor_event};
@@ -38,13 +38,13 @@ async fn with_one(server: Server, change: impl FnOnce(Sketched) -> Sketched) -> 
 async fn hear(
     place: &Place,
     id: Uuid,
-    what: EventKind,
+    kind: EventKind,
     change: impl FnOnce(&mut TrackedEvent),
 ) -> ProcessedEvent {
     let cx = place.scheduler(JOB).await;
     let key = Sketched::new("dag", "run", "task").row.key;
-    let event = Event { id, key, try_number: 1, what };
-    let mut tracked = TrackedEvent { event, is_told: false, is_still_known: false };
+    let task = TaskTry { id, key, try_number: 1 };
+    let mut tracked = TrackedEvent { task, kind, is_told: false, is_still_known: false };
     change(&mut tracked);
     process_executor_event(&cx.db, &cx.service, Some(JOB), &tracked).await.unwrap()
 }

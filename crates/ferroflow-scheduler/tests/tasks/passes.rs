@@ -1,7 +1,9 @@
 //! One scheduler queues what waits: within the limits, and as the rows are.
 
 use ferroflow_db::{ScopedFutureExt as _, dag_run};
-use ferroflow_model::admission::{InstanceKey, Refusal, Verdict};
+use std::sync::Arc;
+
+use ferroflow_model::admission::{ExecutorName, InstanceKey, Refusal, Verdict};
 use ferroflow_model::state::{RunState, RunType, TaskState};
 use ferroflow_scheduler::queue_tasks::{ExecutorSlots, TaskQueue, WhyLeftOut};
 use ferroflow_scheduler::run::ExecutorNames;
@@ -286,7 +288,8 @@ async fn an_executor_that_wants_names_is_given_some(server: Server) {
     let cx = place.scheduler(7).await;
     let mut executors = local(8);
     let mut named = executors[0].clone();
-    (named.executor.alias, named.executor.module_path) = (Some("far".into()), "site.Far".into());
+    let name = ExecutorName { alias: Some("far".into()), module_path: "site.Far".into(), team: None };
+    named.executor.name = Arc::new(name);
     executors.push(ExecutorSlots { names: ExecutorNames::Random, ..named });
     let mut queue = TaskQueue::default();
     queue.add(added.iter().copied());
@@ -331,7 +334,8 @@ async fn what_the_database_refuses_is_left_out_and_tried_later_every_time(server
     let cx = place.scheduler(7).await;
     let mut executors = local(8);
     let mut named = executors[0].clone();
-    (named.executor.alias, named.executor.module_path) = (Some("far".into()), "site.Far".into());
+    let name = ExecutorName { alias: Some("far".into()), module_path: "site.Far".into(), team: None };
+    named.executor.name = Arc::new(name);
     executors.push(ExecutorSlots { names: ExecutorNames::Random, ..named });
     let mut queue = TaskQueue::default();
     queue.sweep(&cx, NOW).await.unwrap();

@@ -10,8 +10,8 @@ use ferroflow_db::dag_version::{self, NewDagVersion};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
 use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag_bundle};
-use ferroflow_execution::{MaskRules, Masker, Rules, Service};
-use ferroflow_model::admission::Executor;
+use ferroflow_execution::{Rules, Service};
+use ferroflow_model::admission::{Executor, ExecutorName};
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::state::{RunState, RunType, TaskState};
 use ferroflow_scheduler::chores::{KeptBack, Unsettled};
@@ -223,13 +223,12 @@ pub(crate) fn ids(passes: &[QueuedTasks]) -> Vec<Uuid> {
 
 /// One executor with so many free slots.
 pub(crate) fn local(slots: i64) -> Vec<ExecutorSlots> {
-    let executor = Executor {
+    let name = ExecutorName {
         alias: Some("LocalExecutor".into()),
         module_path: "airflow.executors.local_executor.LocalExecutor".into(),
         team: None,
-        slots,
-        occupied: 0,
     };
+    let executor = Executor { name: Arc::new(name), slots, occupied: 0 };
     vec![ExecutorSlots { executor, names: ExecutorNames::None }]
 }
 
@@ -240,7 +239,6 @@ fn service(db: &Db) -> Service {
         environment: Arc::new(Environment::empty("/")),
         backend: None,
         timetables: None,
-        masker: Arc::new(Masker::new(MaskRules::default())),
         rules: Rules {
             max_map_length: 1024,
             max_downstream_keys: 1000,

@@ -1,9 +1,10 @@
 //! Whom the real critical section of Airflow was seen to queue, and whom we queue of the same rows.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ferroflow_db::{ScopedFutureExt as _, dag_bundle};
-use ferroflow_model::admission::Executor;
+use ferroflow_model::admission::{Executor, ExecutorName};
 use ferroflow_model::state::TaskState;
 use ferroflow_scheduler::queue_tasks::{ExecutorSlots, TaskQueue};
 use ferroflow_scheduler::run::ExecutorNames;
@@ -111,13 +112,12 @@ fn instance(scenario: &Value, one: &Value) -> Sketched {
 }
 
 fn executor(recorded: &Value) -> ExecutorSlots {
-    let executor = Executor {
+    let name = ExecutorName {
         alias: recorded["alias"].as_str().map(Into::into),
         module_path: word(&recorded["module_path"]).into(),
         team: None,
-        slots: recorded["slots"].as_i64().unwrap(),
-        occupied: 0,
     };
+    let executor = Executor { name: Arc::new(name), slots: recorded["slots"].as_i64().unwrap(), occupied: 0 };
     ExecutorSlots { executor, names: ExecutorNames::None }
 }
 

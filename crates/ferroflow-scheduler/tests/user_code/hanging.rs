@@ -10,16 +10,13 @@ use ferroflow_config::Environment;
 use ferroflow_db::connection::Connection;
 use ferroflow_db::{Db, testing};
 use ferroflow_execution::{Asked, Host, SecretsBackend};
-use ferroflow_scheduler::executors::{Executors, NamedExecutor, executor_names};
-use ferroflow_scheduler::run::ExecutorNames;
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
 use ferroflow_scheduler::{Context, LogPaths, Questions, job};
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::Server;
 use tokio_util::sync::CancellationToken;
 
-use crate::listeners::Loser;
-use crate::nobody::Nobody;
+use crate::listeners::losers;
 use crate::partitions::produce;
 use crate::site::{Site, make_runs};
 
@@ -171,17 +168,14 @@ async fn finish_producers(db: &Db) {
 }
 
 /// A scheduler whose executor takes tasks, and does nothing with them.
-pub(crate) async fn scheduler(mut cx: Context) -> Scheduler<Loser, Nobody> {
+pub(crate) async fn scheduler(mut cx: Context) -> Scheduler {
     let host = Host::of(&Environment::from_process());
     cx.job_id = job::start(&cx.db, &host, clock::now()).await.unwrap();
     cx.run_settings.job_id = Some(cx.job_id);
-    let name = executor_names("LocalExecutor", false).unwrap().remove(0);
-    let executor = NamedExecutor { name, slots: 10, names: ExecutorNames::None, executor: Loser::default() };
     let parts = Parts {
         cx: Arc::new(cx),
         paths: LogPaths::new("{dag_id}/{task_id}/{try_number}.log").unwrap(),
-        executors: Executors::new(vec![executor]),
-        adopters: Nobody,
+        executors: losers(),
         width: 1,
     };
     Scheduler::new(parts, clock::now())

@@ -1,17 +1,17 @@
 //! Listeners hear what they hear of Airflow's own scheduler, and bad ones keep nobody from scheduling.
 
-use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_config::Environment;
-use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_execution::Host;
-use ferroflow_executor::{Event, EventKind, Executor, Workload};
+use ferroflow_executor::{
+    EventKind, EventSender, Executor, ExecutorSet, NamedExecutor, Orphan, Slots, Workload, WorkloadKey,
+    executor_events, executor_names,
+};
 use ferroflow_python::listeners::{Happened, SchedulerListeners};
-use ferroflow_scheduler::executors::{Executors, NamedExecutor, executor_names};
-use ferroflow_scheduler::run::ExecutorNames;
+use ferroflow_scheduler::executors::Executors;
 use ferroflow_scheduler::scheduler::{Parts, Scheduler};
 use ferroflow_scheduler::{LogPaths, job};
 use ferroflow_telemetry::clock;
@@ -21,7 +21,6 @@ use serde_json::Value;
 use test_case::test_case;
 use uuid::Uuid;
 
-use crate::nobody::Nobody;
 use crate::site::Site;
 
 #[tokio::test]
@@ -63,13 +62,10 @@ async fn schedule_all(site: &Site, limit: Duration) -> Vec<String> {
     cx.job_id = job::start(&cx.db, &host, clock::now()).await.unwrap();
     cx.run_settings.job_id = Some(cx.job_id);
     let job_id = cx.job_id;
-    let name = executor_names("LocalExecutor", false).unwrap().remove(0);
-    let executor = NamedExecutor { name, slots: 10, names: ExecutorNames::None, executor: Loser::default() };
     let parts = Parts {
         cx: Arc::new(cx),
         paths: LogPaths::new("{dag_id}/{task_id}/{try_number}.log").unwrap(),
-        executors: Executors::new(vec![executor]),
-        adopters: Nobody,
+        executors: losers(),
         width: 1,
     };
     let listeners = SchedulerListeners::start(site.python().await, limit);
@@ -95,37 +91,36 @@ async fn schedule_all(site: &Site, limit: Duration) -> Vec<String> {
     ferroflow_db::testing::texts(&site.db, question).await.unwrap()
 }
 
-/// An executor that cannot start the task of the DAG `lost`, and is not done with the others.
-#[derive(Default)]
-pub(crate) struct Loser(VecDeque<Event>);
+/// An executor that cannot start the task of the DAG `lost`, and is not done with the others. It has nothing to do but to run
+/// tasks, and nobody leaves anything behind for it.
+pub(crate) struct Loser(EventSender);
 
 impl Executor for Loser {
-    fn free_slots(&self) -> usize {
-        10
+    fn slots(&self) -> Slots {
+        Slots { all: 10, ..Slots::default() }
     }
 
-    fn submit(&mut self, workload: Workload) {
-        let ti = workload.ti;
-        if ti.dag_id == "lost" {
-            let what = EventKind::NotStarted("it could not be started".to_owned());
-            let key = TaskInstanceKey {
-                dag_id: ti.dag_id,
-                run_id: ti.run_id,
-                task_id: ti.task_id,
-                map_index: ti.map_index,
-            };
-            self.0.push_back(Event { id: ti.id, key, try_number: ti.try_number, what });
+    fn submit(&self, workloads: Vec<Workload>) {
+        for key in workloads.iter().map(Workload::key) {
+            if matches!(&key, WorkloadKey::Task(task) if task.key.dag_id == "lost") {
+                self.0.send(key, EventKind::NotStarted("it could not be started".to_owned()));
+            }
         }
     }
 
-    async fn next_event(&mut self) -> Event {
-        match self.0.pop_front() {
-            Some(event) => event,
-            None => std::future::pending().await,
-        }
-    }
+    fn terminate(&self, _id: Uuid) {}
 
-    fn terminate(&mut self, _id: Uuid) {}
+    fn may_have(&self, orphan: &Orphan) -> bool {
+        panic!("nobody is left behind: {orphan:?}");
+    }
+}
+
+/// Executors of which that is the only one.
+pub(crate) fn losers() -> Executors {
+    let name = executor_names("LocalExecutor", false).unwrap().remove(0);
+    let (sender, events) = executor_events();
+    let executor = NamedExecutor::new(name, &sender, |events| Arc::new(Loser(events)));
+    Executors::new(ExecutorSet::new([executor]), events)
 }
 
 fn lines(file: &Path) -> Vec<Value> {

@@ -6,7 +6,6 @@ mod bad;
 mod deadlines;
 mod hanging;
 mod listeners;
-mod nobody;
 mod official;
 mod partitions;
 mod site;

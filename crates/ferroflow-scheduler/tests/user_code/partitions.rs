@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_db::ScopedFutureExt as _;
+use ferroflow_execution::api::{StateUpdate, Success};
 use ferroflow_execution::assets::{Change, Mappings, register};
-use ferroflow_execution::task_instance::model::{StateUpdate, Success};
 use ferroflow_execution::{Rules, Service};
 use ferroflow_scheduler::Context;
 use ferroflow_telemetry::clock;

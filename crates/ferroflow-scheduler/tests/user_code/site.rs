@@ -7,7 +7,7 @@ use std::time::Duration;
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::{Db, ScopedFutureExt as _, dag_bundle};
-use ferroflow_execution::{Host, MaskRules, Masker, Rules, Service};
+use ferroflow_execution::{Host, Rules, Service};
 use ferroflow_model::readiness::WhenReady;
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
@@ -95,7 +95,6 @@ impl Site {
                 environment: Arc::new(environment),
                 backend: None,
                 timetables: None,
-                masker: Arc::new(Masker::new(MaskRules::default())),
                 rules: Rules::of(&settings),
             },
             db,

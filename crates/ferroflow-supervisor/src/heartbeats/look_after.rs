@@ -8,9 +8,9 @@ use std::pin::pin;
 use std::time::Duration;
 
 use ferroflow_execution::Refusal;
+use ferroflow_execution::api::{Process, Unheard};
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
-use uuid::Uuid;
 
 use super::{Running, Ticket};
 use crate::supervise::Supervision;
@@ -32,28 +32,26 @@ pub async fn look_after(supervision: &Supervision, running: &Running) {
     tokio::join!(Box::pin(beat(supervision, running, times)), Box::pin(look(supervision, running, times)));
 }
 
-/// Where it is told that tasks live, and looked whether they should.
-trait Rows: Sync {
-    /// They live. Answers whose rows do not take that.
+/// Where heartbeats go.
+trait Heartbeats: Sync {
     fn beat(
         &self,
-        processes: &[(Uuid, i32)],
-    ) -> impl Future<Output = Result<Vec<(Uuid, i32)>, Refusal>> + Send;
+        processes: &[Process],
+    ) -> impl Future<Output = Result<Vec<(Process, Unheard)>, Refusal>> + Send;
 
-    /// Those that should not, or not as these processes.
-    fn unwanted(
+    fn not_to_run(
         &self,
-        processes: &[(Uuid, i32)],
-    ) -> impl Future<Output = Result<Vec<(Uuid, i32, Refusal)>, Refusal>> + Send;
+        processes: &[Process],
+    ) -> impl Future<Output = Result<Vec<(Process, Refusal)>, Refusal>> + Send;
 }
 
-impl Rows for Supervision {
-    async fn beat(&self, processes: &[(Uuid, i32)]) -> Result<Vec<(Uuid, i32)>, Refusal> {
-        self.service.beat(&self.host.name, processes).await
+impl Heartbeats for Supervision {
+    async fn beat(&self, processes: &[Process]) -> Result<Vec<(Process, Unheard)>, Refusal> {
+        self.api.heartbeats(&self.host.name, processes).await
     }
 
-    async fn unwanted(&self, processes: &[(Uuid, i32)]) -> Result<Vec<(Uuid, i32, Refusal)>, Refusal> {
-        self.service.no_longer_running_as(&self.host.name, processes).await
+    async fn not_to_run(&self, processes: &[Process]) -> Result<Vec<(Process, Refusal)>, Refusal> {
+        self.api.not_to_run(&self.host.name, processes).await
     }
 }
 
@@ -67,7 +65,7 @@ struct Times {
     limit: Duration,
 }
 
-async fn beat(rows: &impl Rows, running: &Running, times: Times) {
+async fn beat(api: &impl Heartbeats, running: &Running, times: Times) {
     let mut since = Stopwatch::start();
     let mut is_any_left = false;
     loop {
@@ -80,11 +78,11 @@ async fn beat(rows: &impl Rows, running: &Running, times: Times) {
                 is_any_left = false;
                 continue;
             }
-            let beat = rows.beat(&processes);
+            let beat = api.beat(&processes);
             match answer(beat, "heartbeats of tasks wait", || running.give_up(times.limit)).await {
-                Ok(untaken) => {
+                Ok(unheard) => {
                     since = Stopwatch::start();
-                    is_any_left = running.heard(&beating, &untaken);
+                    is_any_left = heard(running, &beating, unheard);
                 }
                 Err(refusal) => tracing::warn!("heartbeats of tasks fail: {}", chain(&refusal)),
             }
@@ -93,7 +91,7 @@ async fn beat(rows: &impl Rows, running: &Running, times: Times) {
     }
 }
 
-async fn look(rows: &impl Rows, running: &Running, times: Times) {
+async fn look(api: &impl Heartbeats, running: &Running, times: Times) {
     loop {
         tokio::time::sleep(times.look).await;
         let beating = running.beating(false);
@@ -101,7 +99,7 @@ async fn look(rows: &impl Rows, running: &Running, times: Times) {
         if processes.is_empty() {
             continue;
         }
-        let looked = rows.unwanted(&processes);
+        let looked = api.not_to_run(&processes);
         match answer(looked, "a look for tasks that were cleared or marked waits", || {}).await {
             Ok(refused) => turn_away(running, &beating, &refused),
             Err(refusal) => {
@@ -111,8 +109,28 @@ async fn look(rows: &impl Rows, running: &Running, times: Times) {
     }
 }
 
-fn processes(beating: &[(Ticket, Uuid, i32)]) -> Vec<(Uuid, i32)> {
-    beating.iter().map(|(_, id, pid)| (*id, *pid)).collect()
+fn processes(beating: &[(Ticket, Process)]) -> Vec<Process> {
+    beating.iter().map(|(_, process)| *process).collect()
+}
+
+/// Notes which processes the API has heard of, and ends those that it refuses. Answers whether heartbeats are to be
+/// repeated soon.
+fn heard(running: &Running, beating: &[(Ticket, Process)], unheard: Vec<(Process, Unheard)>) -> bool {
+    let (mut not_taken, mut failed, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for (process, why) in unheard {
+        match why {
+            Unheard::NotTaken => not_taken.push(process),
+            Unheard::Refused(refusal) => refused.push((process, refusal)),
+            Unheard::Failed(refusal) => {
+                tracing::warn!(id = %process.id, "a heartbeat fails: {}", chain(&refusal));
+                failed.push(process);
+            }
+        }
+    }
+    turn_away(running, beating, &refused);
+    let reached: Vec<_> = beating.iter().filter(|(_, process)| !failed.contains(process)).copied().collect();
+    let is_any_left = running.heard(&reached, &not_taken);
+    is_any_left || !failed.is_empty()
 }
 
 /// Waits for the answer, however long the database takes: whoever left a statement alone would leave its connection and
@@ -135,11 +153,12 @@ async fn answer<T>(
 }
 
 /// Another stay of the same task instance may be wanted.
-fn turn_away(running: &Running, beating: &[(Ticket, Uuid, i32)], refused: &[(Uuid, i32, Refusal)]) {
-    for (id, pid, refusal) in refused {
+fn turn_away(running: &Running, beating: &[(Ticket, Process)], refused: &[(Process, Refusal)]) {
+    for (process, refusal) in refused {
+        let Process { id, pid } = process;
         tracing::debug!(%id, pid, "a task is not to run any more: {}", chain(refusal));
-        let tickets = beating.iter().filter(|(_, beating, process)| (beating, process) == (id, pid));
-        tickets.for_each(|(ticket, ..)| running.turn_away_stay(*ticket));
+        let tickets = beating.iter().filter(|(_, beating)| beating == process);
+        tickets.for_each(|(ticket, _)| running.turn_away_stay(*ticket));
     }
 }
 
@@ -149,6 +168,7 @@ mod tests {
 
     use ferroflow_model::supervision::EndOrder;
     use tokio::sync::Notify;
+    use uuid::Uuid;
 
     use super::*;
 
@@ -161,16 +181,16 @@ mod tests {
         enough: Notify,
     }
 
-    impl Rows for Locked {
-        async fn beat(&self, processes: &[(Uuid, i32)]) -> Result<Vec<(Uuid, i32)>, Refusal> {
-            assert_eq!(processes, [(Uuid::from_u128(1), 7)]);
+    impl Heartbeats for Locked {
+        async fn beat(&self, processes: &[Process]) -> Result<Vec<(Process, Unheard)>, Refusal> {
+            assert_eq!(processes, [Process { id: Uuid::from_u128(1), pid: 7 }]);
             if self.looks.load(Ordering::Relaxed) > 0 && self.beats.fetch_add(1, Ordering::Relaxed) == 5 {
                 self.enough.notify_one();
             }
             Ok(Vec::new())
         }
 
-        async fn unwanted(&self, _: &[(Uuid, i32)]) -> Result<Vec<(Uuid, i32, Refusal)>, Refusal> {
+        async fn not_to_run(&self, _: &[Process]) -> Result<Vec<(Process, Refusal)>, Refusal> {
             self.looks.fetch_add(1, Ordering::Relaxed);
             std::future::pending().await
         }
@@ -178,17 +198,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_look_that_hangs_keeps_no_heartbeat() {
-        let (rows, running) = (Locked::default(), Running::default());
+        let (api, running) = (Locked::default(), Running::default());
         let (ticket, orders) = running.add(Uuid::from_u128(1));
         running.started(ticket, 7);
         let limit = Duration::from_mins(5);
         let times = Times { look: Duration::from_millis(1), between_beats: Duration::ZERO, limit };
         tokio::select! {
-            () = beat(&rows, &running, times) => {}
-            () = look(&rows, &running, times) => {}
-            () = rows.enough.notified() => {}
+            () = beat(&api, &running, times) => {}
+            () = look(&api, &running, times) => {}
+            () = api.enough.notified() => {}
         }
-        assert_eq!((rows.looks.load(Ordering::Relaxed), *orders.borrow()), (1, None), "one look at a time");
+        assert_eq!((api.looks.load(Ordering::Relaxed), *orders.borrow()), (1, None), "one look at a time");
     }
 
     #[test]
@@ -198,7 +218,7 @@ mod tests {
         let ((old, old_orders), (new, new_orders)) = (running.add(id), running.add(id));
         running.started(old, 7);
         running.started(new, 8);
-        turn_away(&running, &running.beating(true), &[(id, 7, Refusal::Unhandled)]);
+        turn_away(&running, &running.beating(true), &[(Process { id, pid: 7 }, Refusal::Unhandled)]);
         assert_eq!((*old_orders.borrow(), *new_orders.borrow()), (Some(EndOrder::Unwanted), None));
     }
 }

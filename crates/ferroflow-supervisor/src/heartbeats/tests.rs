@@ -10,7 +10,7 @@ fn only_what_runs_and_has_not_told_its_state_is_told_of() {
     running.started(first.0, 7);
     running.started(second.0, 8);
     running.settled(second.0);
-    assert_eq!(running.beating(true), [(first.0, Uuid::from_u128(1), 7)]);
+    assert_eq!(running.beating(true), [(first.0, Process { id: Uuid::from_u128(1), pid: 7 })]);
     running.give_up(Duration::ZERO);
     assert_eq!(*first.1.borrow(), Some(EndOrder::HeartbeatsFailed));
     assert_eq!(*second.1.borrow(), None);
@@ -30,7 +30,7 @@ fn who_has_told_its_state_is_not_turned_away() {
         running.started(ticket, 7);
     }
     running.tells(told, true);
-    assert_eq!(running.beating(false), [(silent, id, 7)]);
+    assert_eq!(running.beating(false), [(silent, Process { id, pid: 7 })]);
     assert_eq!(running.beating(true).len(), 2, "it lives until its row says otherwise");
     for ticket in [told, silent] {
         running.turn_away_stay(ticket);
@@ -91,7 +91,7 @@ fn who_gives_its_slot_back_lives_on() {
     running.started(ticket, 7);
     running.tells(ticket, true);
     assert_eq!([running.give_slot_back(ticket), running.give_slot_back(ticket)], [true, false]);
-    assert_eq!((running.slots(), running.beating(true)), (0, vec![(ticket, id, 7)]));
+    assert_eq!((running.slots(), running.beating(true)), (0, vec![(ticket, Process { id, pid: 7 })]));
     running.tells(ticket, false);
     running.turn_away(id);
     assert_eq!(*orders.borrow(), Some(EndOrder::Unwanted));
@@ -127,7 +127,10 @@ fn what_is_not_taken_is_told_again_unless_it_is_told_to_end() {
     let (ticket, _orders) = running.add(Uuid::from_u128(1));
     running.started(ticket, 7);
     let beating = running.beating(true);
-    assert!(!running.heard(&beating, &[]) && running.heard(&beating, &[(Uuid::from_u128(1), 7)]));
+    assert!(
+        !running.heard(&beating, &[])
+            && running.heard(&beating, &[Process { id: Uuid::from_u128(1), pid: 7 }])
+    );
     running.turn_away_stay(ticket);
-    assert!(!running.heard(&beating, &[(Uuid::from_u128(1), 7)]));
+    assert!(!running.heard(&beating, &[Process { id: Uuid::from_u128(1), pid: 7 }]));
 }

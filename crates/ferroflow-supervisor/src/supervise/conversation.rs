@@ -3,20 +3,19 @@
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferroflow_execution::task_instance::model::StateUpdate;
-use ferroflow_execution::task_instance::{Reports, Told};
-use ferroflow_execution::{Asker, TaskRequests};
+use ferroflow_execution::wire::{Asker, TaskRequests, state_update};
+use ferroflow_execution::{Reports, Told};
 use ferroflow_model::state::TaskState;
 use ferroflow_python::frame::{self, Frame};
 use ferroflow_python::message::{get, map};
 use ferroflow_python::{Answer, Answers as _, Error, LogChannel, Output, Sink};
-use ferroflow_telemetry::{chain, clock};
+use ferroflow_telemetry::chain;
 use rmpv::Value;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 
 use super::Watcher;
-use crate::Workload;
+use crate::ExecuteTask;
 use crate::task_log::TaskLog;
 use crate::zygotes::Origin;
 
@@ -128,7 +127,7 @@ impl<'a> Conversation<'a> {
 
     /// Puts the state that the task tells into its row, at once: others wait for it.
     async fn report(&self, kind: &str, body: Value) -> Answer {
-        let update = match ferroflow_execution::read::<StateUpdate>(kind, &with_end_date(body)) {
+        let update = match state_update(kind, body) {
             Ok(update) => update,
             Err(refusal) => return refusal.told(kind, NOT_UNDERSTOOD, &self.requests.asker),
         };
@@ -181,7 +180,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-pub(super) fn asker(workload: &Workload) -> Asker {
+pub(super) fn asker(workload: &ExecuteTask) -> Asker {
     let ti = &workload.ti;
     Asker {
         dag_id: Some(ti.dag_id.clone()),
@@ -191,15 +190,4 @@ pub(super) fn asker(workload: &Workload) -> Asker {
         try_number: Some(ti.try_number),
         errand: None,
     }
-}
-
-/// A failure may come without its time.
-fn with_end_date(mut body: Value) -> Value {
-    if let Value::Map(entries) = &mut body
-        && let Some((_, date)) = entries.iter_mut().find(|(key, _)| key.as_str() == Some("end_date"))
-        && date.is_nil()
-    {
-        *date = clock::now().to_string().into();
-    }
-    body
 }

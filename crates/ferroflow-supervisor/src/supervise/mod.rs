@@ -1,4 +1,4 @@
-//! The supervisor of one task instance: its process from the first breath to the last word.
+//! The supervisor of one task instance: its process, from its start to its end.
 //!
 //! A child of Python's fork server runs the task; this side tells it what to run, answers what it asks, writes its
 //! log, and sees to it that what became of it is in the database, whatever happens to the process.
@@ -12,22 +12,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_config::Settings;
-use ferroflow_execution::task_instance::model::RunContext;
-use ferroflow_execution::task_instance::{HeldSlot, Reports, Undelivered};
-use ferroflow_execution::{
-    BadRunIdPattern, Host, LOCK_PATIENCE, MaskRules, Masker, NoSdkVersion, RunMaking, SdkVersion, Service,
-    TaskRequests,
-};
+use ferroflow_execution::api::{ExecutionApi, RunContext};
+use ferroflow_execution::wire::{Client, NoSdkVersion, SdkVersion, TaskRequests};
+use ferroflow_execution::{HeldSlot, Host, MaskRules, Masker, Reports, Undelivered};
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{EndOrder, Ending};
-use ferroflow_python::task_instances::InstanceRules;
-use ferroflow_python::timetables::Timetables;
 use ferroflow_python::{Child, ForkServer, Remains, Sink};
 use ferroflow_telemetry::chain;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::Workload;
+use crate::ExecuteTask;
 use crate::room::when_there_is_room;
 use crate::task_log::{TaskLog, TaskLogs};
 use crate::zygotes::Zygotes;
@@ -40,14 +35,13 @@ const SLOT_HELD: Duration = Duration::from_mins(1);
 
 /// What supervisors of one process have in common.
 pub struct Supervision {
-    /// What answers user code.
-    pub service: Service,
+    /// What supervisors report to, and user code is answered by.
+    pub api: Arc<dyn ExecutionApi>,
     pub settings: Arc<Settings>,
     pub host: Host,
     pub(crate) python: ForkServer,
     zygotes: Zygotes,
     pub(crate) logs: TaskLogs,
-    runs: RunMaking,
     /// When this process has little time left.
     pub hurry: CancellationToken,
 }
@@ -61,41 +55,29 @@ pub enum CannotSupervise {
     /// The messages of that Task SDK are not known.
     #[error(transparent)]
     Sdk(#[from] NoSdkVersion),
-    /// The configuration is wrong.
-    #[error(transparent)]
-    Configuration(#[from] BadRunIdPattern),
 }
 
 impl Supervision {
-    /// Supervisors whose tasks are answered by `service` and run in processes of `python`. None of them waits in the
-    /// database for a row that others have locked: there are more of them than connections.
+    /// Supervisors that report to `api`, whose tasks run in processes of `python`.
     pub fn new(
-        service: Service,
+        api: Arc<dyn ExecutionApi>,
         python: ForkServer,
         settings: Arc<Settings>,
         host: Host,
         logs: TaskLogs,
-    ) -> Result<Self, CannotSupervise> {
+    ) -> Self {
         if let Some(warning) = undone(&settings) {
             tracing::warn!("{warning}");
         }
-        let timetables = Arc::new(Timetables::new(python.clone(), settings.ferroflow.timetable_timeout));
-        let rules = InstanceRules::new(python.clone(), settings.ferroflow.user_code_timeout);
-        Ok(Self {
+        Self {
             zygotes: Zygotes::of(&settings),
-            runs: RunMaking::new(&settings, host.user.clone(), Some(Arc::clone(&timetables)))?
-                .with_rules(Arc::new(rules)),
-            service: Service {
-                db: service.db.with_lock_patience(LOCK_PATIENCE),
-                timetables: Some(timetables),
-                ..service
-            },
+            api,
             python,
             settings,
             host,
             logs,
             hurry: CancellationToken::new(),
-        })
+        }
     }
 
     /// Waits until Python has loaded Airflow, and tells whether its tasks can be supervised.
@@ -136,12 +118,13 @@ impl Supervision {
     /// Runs a task instance to its end. `order` tells it to end before.
     pub async fn supervise(
         &self,
-        workload: &Workload,
+        workload: &ExecuteTask,
         watcher: &dyn Watcher,
         mut order: watch::Receiver<Option<EndOrder>>,
     ) -> Supervised {
         let masker = Arc::new(Masker::new(MaskRules::of(&self.settings)));
-        let service = self.service.with_masker(Arc::clone(&masker));
+        let api = self.api.of_workload(&workload.token);
+        let client = Client { api: Arc::clone(&api), masker: Arc::clone(&masker) };
         let log = self.logs.log_of(workload.log_path.as_deref(), Some(&workload.ti), masker);
         let sink: Arc<dyn Sink> = Arc::clone(&log) as Arc<dyn Sink>;
         let start = || async {
@@ -158,7 +141,7 @@ impl Supervision {
             Err(reason) => return Supervised::NotStarted(reason),
         };
         let give_back = || watcher.waits_for_long();
-        let reports = self.reports(workload, child.pid(), &give_back);
+        let reports = self.reports(&api, workload, child.pid(), &give_back);
         let (sdk, context) = match self.start(&reports, &child).await {
             Ok(started) => started,
             Err(reason) => {
@@ -168,8 +151,8 @@ impl Supervision {
             }
         };
         watcher.started(child.pid());
-        let (asker, runs) = (conversation::asker(workload), self.runs.clone());
-        let requests = TaskRequests { service, instance: workload.ti.id, asker, sdk, runs };
+        let asker = conversation::asker(workload);
+        let requests = TaskRequests { client, instance: workload.ti.id, asker, sdk };
         let conversation = Conversation::new(requests, &reports, &log, watcher, child.output(), origin);
         let startup = startup::details(workload, &context, sdk);
         let ending = attend::attend(&mut child, &conversation, startup, order, self.overtime()).await;
@@ -193,14 +176,15 @@ impl Supervision {
 
     fn reports<'a>(
         &'a self,
-        workload: &Workload,
+        api: &'a Arc<dyn ExecutionApi>,
+        workload: &ExecuteTask,
         pid: i32,
         give_back: &'a (dyn Fn() + Send + Sync),
     ) -> Reports<'a> {
         let (id, try_number, key) = (workload.ti.id, workload.ti.try_number, workload.ti.key());
         let slot = HeldSlot { at_most: SLOT_HELD, give_back };
         Reports {
-            service: &self.service,
+            api,
             id,
             key,
             try_number,

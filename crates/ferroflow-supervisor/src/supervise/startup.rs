@@ -1,14 +1,14 @@
 //! The first message to a task's process: what to run.
 
-use ferroflow_execution::task_instance::model::RunContext;
-use ferroflow_execution::{SdkVersion, native_times};
+use ferroflow_execution::api::RunContext;
+use ferroflow_execution::wire::{SdkVersion, native_times};
 use ferroflow_python::message::from_json;
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
 use rmpv::Value;
 use serde::Serialize;
 
-use crate::{Bundle, Workload, WorkloadInstance};
+use crate::{Bundle, ExecuteTask, WorkloadInstance};
 
 /// The fields of a run that are times.
 const TIMES_OF_A_RUN: [&str; 7] = [
@@ -34,7 +34,7 @@ struct StartupDetails<'a> {
 }
 
 /// What the process of a workload is told, once its task instance runs.
-pub(super) fn details(workload: &Workload, context: &RunContext, sdk: SdkVersion) -> Value {
+pub(super) fn details(workload: &ExecuteTask, context: &RunContext, sdk: SdkVersion) -> Value {
     // One that goes on after a wait has started long ago.
     let start_date: Timestamp = context.start_date.unwrap_or_else(clock::now);
     let details = StartupDetails {

@@ -9,17 +9,19 @@ use clap::Args;
 use ferroflow_config::{Environment, Settings};
 use ferroflow_dagproc::Context as Bridge;
 use ferroflow_db::{Db, notifications, schema};
-use ferroflow_execution::Service;
-use ferroflow_executor::{CannotSupervise, LocalExecutor, Supervision, TaskLogs};
+use ferroflow_execution::{InProcessApi, Service};
+use ferroflow_executor::{
+    CannotSupervise, Resources, Supervision, TaskLogs, construct, executor_events, executor_names,
+};
 use ferroflow_model::state::JobState;
 use ferroflow_python::descriptors;
 use ferroflow_python::listeners::{Happened, SchedulerListeners};
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
-use ferroflow_scheduler::chores::{KeptBack, LocalOnly, Unsettled};
-use ferroflow_scheduler::executors::{Executors, NamedExecutor, executor_names};
+use ferroflow_scheduler::chores::{KeptBack, Unsettled};
+use ferroflow_scheduler::executors::Executors;
 use ferroflow_scheduler::loop_status::LoopStatus;
-use ferroflow_scheduler::run::{ExecutorNames, Pace, RunSettings};
+use ferroflow_scheduler::run::{Pace, RunSettings};
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
 use ferroflow_scheduler::{Context, Definitions, LOCK_PATIENCE, LogPaths, Progress, Questions, job};
 use ferroflow_telemetry::clock::signed;
@@ -31,9 +33,6 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::DaemonOptions;
 use crate::serve_logs;
 use crate::session::{self, Session, block_on_threads, stop_and_hurry_on_signals};
-
-/// The only executor that there is here.
-pub(crate) const LOCAL: &str = "airflow.executors.local_executor.LocalExecutor";
 
 /// How many runs are examined at a time, where the database takes more than one writer.
 const RUNS_AT_A_TIME: usize = 4;
@@ -191,7 +190,7 @@ fn scheduler(
     bridge: &Bridge,
     supervision: &Arc<Supervision>,
     job_id: i64,
-) -> Result<Scheduler<LocalExecutor, LocalOnly>> {
+) -> Result<Scheduler> {
     let settings = &session.settings;
     let wait = settings.core.max_task_retry_delay;
     let trusted = SignedDuration::try_from(settings.core.min_serialized_dag_update_interval)?;
@@ -220,8 +219,7 @@ fn scheduler(
     };
     let paths = LogPaths::new(&settings.logging.log_filename_template)?;
     let width = if db.dialect() == ferroflow_db::Dialect::Sqlite { 1 } else { RUNS_AT_A_TIME };
-    let (executors, adopters) = executors(session, supervision)?;
-    let parts = Parts { cx: Arc::new(cx), paths, executors, adopters, width };
+    let parts = Parts { cx: Arc::new(cx), paths, executors: executors(session, supervision)?, width };
     let listeners = SchedulerListeners::start(bridge.python().clone(), settings.ferroflow.user_code_timeout);
     listeners.tell(Happened::Starting(job_id));
     tracing::info!(job_id, "scheduling");
@@ -229,7 +227,7 @@ fn scheduler(
 }
 
 async fn schedule(
-    scheduler: &mut Scheduler<LocalExecutor, LocalOnly>,
+    scheduler: &mut Scheduler,
     loops: Loops,
     (stop, hurry): (&CancellationToken, &CancellationToken),
 ) {
@@ -238,9 +236,7 @@ async fn schedule(
         tracing::info!("waiting for running tasks; once more ends them");
     }
     scheduler.drain(hurry).await;
-    for executor in scheduler.executors().each() {
-        executor.shut_down().await;
-    }
+    scheduler.executors().shut_down().await;
 }
 
 /// Returns only if there is a reason: work that needs no Python is done before it is there.
@@ -253,36 +249,22 @@ async fn cannot_run_tasks(supervision: &Supervision) -> CannotSupervise {
 
 fn supervision(session: &Session, bridge: &Bridge) -> Result<Supervision> {
     let settings = &session.settings;
-    Ok(Supervision::new(
-        bridge.service().clone(),
-        bridge.python().clone(),
-        Arc::clone(settings),
-        bridge.host().clone(),
-        TaskLogs::of(settings),
-    )?)
+    let (service, python, host) = (bridge.service().clone(), bridge.python(), bridge.host());
+    let api = InProcessApi::for_supervisors(service, python, settings, host)?;
+    let logs = TaskLogs::of(settings);
+    Ok(Supervision::new(Arc::new(api), python.clone(), Arc::clone(settings), host.clone(), logs))
 }
 
-fn executors(
-    session: &Session,
-    supervision: &Arc<Supervision>,
-) -> Result<(Executors<LocalExecutor>, LocalOnly)> {
+fn executors(session: &Session, supervision: &Arc<Supervision>) -> Result<Executors> {
     let settings = &session.settings;
-    let slots = usize::try_from(settings.core.parallelism).unwrap_or(usize::MAX);
     let at_a_time = settings.core.parallelism.saturating_add(settings.dag_processor.parsing_processes);
     if let Some(warning) = descriptors::shortage(at_a_time.into()) {
         tracing::warn!("{warning}");
     }
-    let (mut list, mut besides) = (Vec::new(), Vec::new());
-    for name in executor_names(&settings.core.executor, settings.core.multi_team)? {
-        if name.module_path != LOCAL {
-            bail!("[core] executor: {} is not available here; LocalExecutor is", name.module_path);
-        }
-        let names = name.alias.clone().into_iter().chain([LOCAL.to_owned(), "LocalExecutor".to_owned()]);
-        let executor = LocalExecutor::new(Arc::clone(supervision), slots);
-        besides.push((names.collect(), executor.errands()));
-        list.push(NamedExecutor { name, slots, names: ExecutorNames::None, executor });
-    }
-    Ok((Executors::new(list), LocalOnly { supervision: Arc::clone(supervision), executors: besides }))
+    let names = executor_names(&settings.core.executor, settings.core.multi_team)?;
+    let resources = Resources { settings: Arc::clone(settings), supervision: Arc::clone(supervision) };
+    let (channel, events) = executor_events();
+    Ok(Executors::new(construct(names, &resources, &channel)?, events))
 }
 
 /// Shows that the scheduler lives, as far as its loop gets on: the heartbeat is as old as the beginning of what a cycle is

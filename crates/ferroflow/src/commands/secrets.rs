@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use ferroflow_dagproc::Context;
 use ferroflow_db::Db;
-use ferroflow_execution::{MaskRules, Masker, Rules, Service};
+use ferroflow_execution::{Rules, Service};
 
 use crate::output::OutputArgs;
 use crate::session::Session;
@@ -62,7 +62,6 @@ impl Keeper {
             environment: Arc::new(session.environment().clone()),
             backend: None,
             timetables: None,
-            masker: Arc::new(Masker::new(MaskRules::of(&session.settings))),
             rules: Rules::of(&session.settings),
         };
         Self { service, with_backend: None }

@@ -9,7 +9,8 @@ use ferroflow_dagproc::{Context, Host, Parts, run_callbacks_of_run};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{Db, Options, ScopedFutureExt as _, dag_run};
-use ferroflow_executor::{LocalExecutor, Supervision, TaskLogs};
+use ferroflow_execution::InProcessApi;
+use ferroflow_executor::{EventSender, Executor as _, LocalExecutor, Supervision, TaskLogs, executor_events};
 use ferroflow_model::state::{RunState, TriggeredBy};
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::{Sink, Stream};
@@ -73,13 +74,10 @@ impl Stage {
         let variables = world.variables().iter().map(|(name, value)| (name.into(), value.into()));
         let cx = Arc::new(Context::start_with(parts, variables.collect()).await.unwrap());
         Pass::to_store(&cx, &[]).await.unwrap().store(|_| ()).await.unwrap();
-        let supervision = Supervision::new(
-            cx.service().clone(),
-            cx.python().clone(),
-            Arc::clone(&settings),
-            cx.host().clone(),
-            TaskLogs::of(&settings),
-        );
+        let (python, host, logs) = (cx.python(), cx.host(), TaskLogs::of(&settings));
+        let api = InProcessApi::for_supervisors(cx.service().clone(), python, &settings, host).unwrap();
+        let supervision =
+            Supervision::new(Arc::new(api), python.clone(), Arc::clone(&settings), host.clone(), logs);
         let job = &NewJob {
             job_type: "DagTestJob".to_owned(),
             hostname: cx.host().name.clone(),
@@ -100,7 +98,7 @@ impl Stage {
             questions: Questions::default(),
         };
         let paths = LogPaths::new(&settings.logging.log_filename_template).unwrap();
-        Self { supervision: Arc::new(supervision.unwrap()), db, cx, run_settings, paths, job_id }
+        Self { supervision: Arc::new(supervision), db, cx, run_settings, paths, job_id }
     }
 
     /// Plays the runs of a wave, and those that their tasks ask for.
@@ -164,13 +162,16 @@ impl Stage {
     async fn play(&self, dag_id: &str, run_id: &str) -> Result<(), String> {
         let now = clock::now();
         let mut run = ActiveRun::load(&self.db, &self.run_settings, dag_id, run_id, now).await.unwrap();
-        let mut executor = LocalExecutor::new(Arc::clone(&self.supervision), SLOTS);
+        let (channel, mut events) = executor_events();
+        let sender = EventSender::new(Arc::new(LocalExecutor::name()), channel);
+        let executor = LocalExecutor::new(Arc::clone(&self.supervision), SLOTS, sender);
         let mut heard = Heard::default();
         let drive = Drive {
             db: &self.db,
             run_settings: &self.run_settings,
             service: self.cx.service(),
-            executor: &mut executor,
+            executor: &executor,
+            events: &mut events,
             paths: &self.paths,
             is_marked: &|_| false,
             watcher: &mut heard,

@@ -7,11 +7,14 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_db::callback::due::HolderProcess;
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_execution::{Host, MaskRules, Masker, Rules, Service};
-use ferroflow_executor::{Adopted, Orphan, Supervision, TaskLogs, adopt, end_callbacks, end_tasks};
-use ferroflow_model::state::TaskState;
+use ferroflow_db::task_instance::TaskInstanceKey;
+use ferroflow_execution::{Host, InProcessApi, LOCK_PATIENCE, Refusal, Rules, Service};
+use ferroflow_executor::{
+    Adopted, EventSender, Executor as _, LocalExecutor, Orphan, Supervision, TaskLogs, TaskTry, WorkloadKey,
+    executor_events,
+};
+use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_python::{Entry, ForkServer, ForkServerOptions, processes};
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::dag_processing::wait_until;
@@ -49,28 +52,29 @@ lasting("later", 1)
 
     // As if it had been handed out when the end came.
     stage.place.db().execute("UPDATE task_instance SET state = 'queued' WHERE task_id = 'later'").await;
-    let supervision = supervision(&stage).await;
+    let next = Next::on(&stage).await;
     let [tried_again, given_up, later] = [
         orphan(&stage, "tried_again").await,
         orphan(&stage, "given_up").await,
         orphan(&stage, "later").await,
     ];
-    assert_eq!((tried_again.state, given_up.state), (TaskState::Running, TaskState::Running));
+    assert_eq!((tried_again.has_begun, given_up.has_begun), (true, true));
 
     let elsewhere = Orphan { hostname: Some("another host".to_owned()), ..tried_again.clone() };
-    assert_eq!(adopt(&supervision, &elsewhere).await.unwrap(), Adopted::Elsewhere);
-    assert_eq!(adopt(&supervision, &later).await.unwrap(), Adopted::NotBegun);
+    assert!(next.executor.may_have(&elsewhere) && !next.executor.may_have(&later));
+    assert_eq!(next.adopt(&elsewhere).await, Adopted::NotFound);
+    assert_eq!(next.adopt(&later).await, Adopted::NotFound);
     let before = stage.states().await;
     assert_eq!((&*before["tried_again"], &*before["later"]), ("running 1", "queued 1"), "{before:?}");
 
-    only_its_own_process_is_ended(&supervision, &tried_again, &given_up).await;
+    only_its_own_process_is_ended(&next, &tried_again, &given_up).await;
     let host = tried_again.hostname.clone().unwrap();
-    only_its_own_callback_is_ended(&supervision, &host).await;
+    only_its_own_callback_is_ended(&next, &host).await;
     let after = stage.states().await;
     assert_eq!((&*after["tried_again"], &*after["given_up"]), ("up_for_retry 1", "failed 1"), "{after:?}");
     assert_eq!(after["later"], "queued 1");
     // What has been settled stays so, and nobody is told twice.
-    assert_eq!(adopt(&supervision, &given_up).await.unwrap(), Adopted::Settled);
+    next.settle(&given_up).await.unwrap();
     let callbacks = stage.ask("SELECT CAST(data AS CHAR(9999)) AS answer FROM callback").await;
     assert_eq!(callbacks.len(), 2, "{callbacks:?}");
     for callback in &callbacks {
@@ -78,44 +82,39 @@ lasting("later", 1)
     }
     assert_eq!(stage.trace().len(), 2, "{:?}", stage.trace());
     if server != Server::Sqlite {
-        let running = |orphan: Orphan| Orphan {
-            state: TaskState::Running,
-            pid: None,
-            hostname: Some(host.clone()),
-            ..orphan
-        };
-        a_locked_row_holds_nobody_up(&stage, &supervision, [running(later), running(given_up)]).await;
+        let running =
+            |orphan: Orphan| Orphan { has_begun: true, pid: None, hostname: Some(host.clone()), ..orphan };
+        a_locked_row_holds_nobody_up(&stage, &next, [running(later), running(given_up)]).await;
     }
 }
 
 /// Another transaction takes the row of an orphan after it was claimed: that one is refused soon, and tried again by who
 /// asked.
-async fn a_locked_row_holds_nobody_up(stage: &Stage, supervision: &Supervision, orphans: [Orphan; 2]) {
+async fn a_locked_row_holds_nobody_up(stage: &Stage, next: &Next, orphans: [Orphan; 2]) {
     let running = "UPDATE task_instance SET state = 'running' WHERE task_id IN ('later', 'given_up')";
     stage.place.db().execute(running).await;
     let [locked, free] = &orphans;
-    let held = HeldRows::of(stage.place.db(), vec![locked.id]).await;
-    let refusal = adopt(supervision, locked).await.unwrap_err();
+    let held = HeldRows::of(stage.place.db(), vec![locked.workload.id()]).await;
+    let refusal = next.settle(locked).await.unwrap_err();
     assert!(refusal.is_busy(), "{refusal:?}");
-    assert_eq!(adopt(supervision, free).await.unwrap(), Adopted::Settled);
+    next.settle(free).await.unwrap();
     let states = stage.states().await;
     assert_eq!((&*states["later"], &*states["given_up"]), ("running 1", "failed 1"), "{states:?}");
     held.let_go().await;
-    assert_eq!(adopt(supervision, locked).await.unwrap(), Adopted::Settled);
+    next.settle(locked).await.unwrap();
     assert_eq!(stage.states().await["later"], "failed 1");
 }
 
 /// A process that still runs is ended, if it is the one of the try: its number may be another's by now, even that of
 /// one of our own.
-async fn only_its_own_process_is_ended(supervision: &Supervision, own: &Orphan, foreign: &Orphan) {
+async fn only_its_own_process_is_ended(next: &Next, own: &Orphan, foreign: &Orphan) {
     let untold = processes::untold_title(Entry::Task);
     let adopt = async |orphan: &Orphan, process: &Sleeping, last_seen: Timestamp| {
         let (pid, last_seen) = (Some(process.pid), Some(last_seen));
         let orphan = Orphan { pid, last_seen, ..orphan.clone() };
-        end_tasks(supervision, std::slice::from_ref(&orphan)).await;
-        assert_eq!(adopt(supervision, &orphan).await.unwrap(), Adopted::Settled);
+        next.settle(&orphan).await.unwrap();
     };
-    let title = |orphan: &Orphan| format!("airflow worker -- {} a b c", orphan.id);
+    let title = |orphan: &Orphan| format!("airflow worker -- {} a b c", orphan.workload.id());
     let long_ago = Timestamp::UNIX_EPOCH;
 
     // Of somebody else, or one that started after the other was last seen.
@@ -147,11 +146,18 @@ async fn only_its_own_process_is_ended(supervision: &Supervision, own: &Orphan, 
 }
 
 /// The same of callbacks.
-async fn only_its_own_callback_is_ended(supervision: &Supervision, hostname: &str) {
+async fn only_its_own_callback_is_ended(next: &Next, hostname: &str) {
     let id = Uuid::from_u128(1);
     let end = async |process: &Sleeping, seen: Timestamp| {
-        let process = HolderProcess { pid: process.pid, hostname: hostname.to_owned(), seen: Some(seen) };
-        end_callbacks(supervision, std::iter::once((id, &process))).await;
+        let orphan = Orphan {
+            workload: WorkloadKey::Callback(id),
+            has_begun: true,
+            hostname: Some(hostname.to_owned()),
+            pid: Some(process.pid),
+            last_seen: Some(seen),
+            external_executor_id: None,
+        };
+        next.adopt(&orphan).await;
     };
     let (untold, told) =
         (processes::untold_title(Entry::Callback), format!("airflow worker -- LocalExecutor: called {id}"));
@@ -223,17 +229,50 @@ async fn orphan(stage: &Stage, task: &str) -> Orphan {
         ))
         .await;
     let words: Vec<&str> = rows[0].splitn(5, ' ').collect();
+    let key = TaskInstanceKey {
+        dag_id: String::new(),
+        run_id: String::new(),
+        task_id: task.to_owned(),
+        map_index: NOT_MAPPED,
+    };
+    let task = TaskTry { id: words[0].parse().unwrap(), key, try_number: words[2].parse().unwrap() };
     Orphan {
-        id: words[0].parse().unwrap(),
-        state: words[1].parse().unwrap(),
-        try_number: words[2].parse().unwrap(),
+        workload: WorkloadKey::Task(task),
+        has_begun: words[1] == "running",
         pid: words[3].parse().ok().filter(|pid| *pid != 0),
         last_seen: Some(clock::now()),
         hostname: Some(words[4].to_owned()),
+        external_executor_id: None,
     }
 }
 
-async fn supervision(stage: &Stage) -> Supervision {
+/// The next to look after them: an executor, and what its scheduler does with what that tells.
+struct Next {
+    executor: LocalExecutor,
+    service: Service,
+}
+
+impl Next {
+    async fn on(stage: &Stage) -> Self {
+        let (supervision, service) = supervision(stage).await;
+        let service = Service { db: stage.db.with_lock_patience(LOCK_PATIENCE), ..service };
+        let events = EventSender::new(Arc::new(LocalExecutor::name()), executor_events().0);
+        Self { executor: LocalExecutor::new(Arc::new(supervision), 2, events), service }
+    }
+
+    async fn adopt(&self, orphan: &Orphan) -> Adopted {
+        self.executor.adopt(std::slice::from_ref(orphan)).await.remove(0)
+    }
+
+    /// Adopts one that has ended here, and records that.
+    async fn settle(&self, orphan: &Orphan) -> Result<(), Refusal> {
+        let WorkloadKey::Task(task) = &orphan.workload else { panic!("{orphan:?} is no task") };
+        let Adopted::Ended(reason) = self.adopt(orphan).await else { panic!("{orphan:?} runs here") };
+        self.service.fail_unreported(task.id, task.try_number, &reason).await.map(drop)
+    }
+}
+
+async fn supervision(stage: &Stage) -> (Supervision, Service) {
     let home = stage.place.root().join("home");
     let variables = [
         ("AIRFLOW_HOME", home.display().to_string()),
@@ -253,11 +292,12 @@ async fn supervision(stage: &Stage) -> Supervision {
         environment: Arc::new(environment.clone()),
         backend: None,
         timetables: None,
-        masker: Arc::new(Masker::new(MaskRules::of(&settings))),
         rules: Rules::of(&settings),
     };
     let (host, logs) = (Host::of(&environment), TaskLogs::of(&settings));
-    Supervision::new(service, ForkServer::start(options).await.unwrap(), settings, host, logs).unwrap()
+    let python = ForkServer::start(options).await.unwrap();
+    let api = InProcessApi::for_supervisors(service.clone(), &python, &settings, &host).unwrap();
+    (Supervision::new(Arc::new(api), python, settings, host, logs), service)
 }
 
 #[tokio::test]

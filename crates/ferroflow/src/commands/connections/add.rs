@@ -8,7 +8,6 @@ use ferroflow_config::nearest;
 use ferroflow_db::connection::{self, Connection};
 use ferroflow_db::{Db, ScopedFutureExt as _};
 use ferroflow_execution::{MaskRules, Masker, connection_text};
-use ferroflow_python::message::from_json;
 use ferroflow_telemetry::clock;
 use serde_json::Value;
 
@@ -223,9 +222,9 @@ fn print(connection: &Connection, session: &Session, out: &mut dyn Write) -> Res
     let mut extra = shown::extra(connection)?;
     let masker = Masker::new(MaskRules::of(&session.settings));
     if let Some(password) = connection.password.as_deref().filter(|password| !password.is_empty()) {
-        masker.add(&from_json(Value::from(password)), None);
+        masker.add(&Value::from(password), None);
     }
-    masker.add(&from_json(extra.clone()), None);
+    masker.add(&extra, None);
     masker.redact_json(&mut extra);
     let row = vec![
         Cell::from(connection.conn_id.as_str()),

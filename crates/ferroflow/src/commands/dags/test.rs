@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
+use ferroflow_executor::Executor as _;
 use ferroflow_model::state::{RunState, TriggeredBy};
 use ferroflow_scheduler::foreground_run::{Drive, End};
 use ferroflow_scheduler::manual_run::{ManualRun, make};
@@ -106,13 +107,14 @@ async fn test(args: &TestArgs, session: &Session, stage: &Stage, asked: Asked) -
     }
     tell(&format!("run {run_id} of DAG {dag_id}"));
     let mut run = stage.load(dag_id, &run_id).await?;
-    let mut executor = stage.executor(session)?;
+    let (executor, mut events) = stage.executor(session)?;
     let is_marked = |task_id: &str| asked.patterns.iter().any(|pattern| pattern.is_match(task_id));
     let drive = Drive {
         db: &stage.db,
         run_settings: &stage.run_settings,
         service: stage.cx.service(),
-        executor: &mut executor,
+        executor: &executor,
+        events: &mut events,
         paths: &stage.paths,
         is_marked: &is_marked,
         watcher: &mut Terminal,

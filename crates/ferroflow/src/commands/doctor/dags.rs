@@ -6,12 +6,11 @@ use anyhow::Result;
 use ferroflow_config::Settings;
 use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::{Db, ScopedFutureExt as _, dag, deadline, pool};
+use ferroflow_executor::{executor_names, is_available};
 use ferroflow_model::dag::{Dag, Deadline, DeadlineAlert, Demand};
-use ferroflow_scheduler::executors::executor_names;
 use uuid::Uuid;
 
 use super::finding::{Finding, Topic};
-use crate::commands::scheduler::LOCAL;
 
 /// How many DAGs are read at a time: documents are long.
 const BATCH: usize = 100;
@@ -162,13 +161,13 @@ fn judge(demand: &Demand, by: &str, settings: &Settings) -> Finding {
         Demand::ExecutorCallback(path) => {
             Finding::ok(format!("callback {path} of a deadline of {by} is run by the LocalExecutor"))
         }
-        Demand::Executor(name) if is_local(name, settings) => {
-            Finding::ok(format!("tasks of {by} name the executor {name}, which is the LocalExecutor"))
-        }
-        Demand::Executor(name) => {
-            Finding::problem(format!("tasks of {by} name the executor {name}: they would fail"))
-                .advise("drop the argument executor of these tasks, or keep the official scheduler for them")
-        }
+        Demand::Executor(name) => match class_of(name, settings) {
+            Some(class) => {
+                Finding::ok(format!("tasks of {by} name the executor {name}, which is the {class}"))
+            }
+            None => Finding::problem(format!("tasks of {by} name the executor {name}: they would fail"))
+                .advise("drop the argument executor of these tasks, or keep the official scheduler for them"),
+        },
         Demand::User(user) => Finding::warning(format!(
             "tasks of {by} run as the user {user} (run_as_user), which is not tested here"
         ))
@@ -176,11 +175,9 @@ fn judge(demand: &Demand, by: &str, settings: &Settings) -> Finding {
     }
 }
 
-fn is_local(name: &str, settings: &Settings) -> bool {
+/// The class of the executor that a name means, if there is one here.
+fn class_of(name: &str, settings: &Settings) -> Option<String> {
     let names = executor_names(&settings.core.executor, settings.core.multi_team).unwrap_or_default();
-    let is_meant = |alias: Option<&String>| alias.is_some_and(|alias| alias == name);
-    names.iter().any(|known| {
-        known.module_path == LOCAL
-            && (is_meant(known.alias.as_ref()) || [LOCAL, "LocalExecutor"].contains(&name))
-    })
+    let meant = names.iter().find(|known| is_available(known) && known.is_called(name))?;
+    Some(meant.class().to_owned())
 }

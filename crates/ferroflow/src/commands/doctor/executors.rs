@@ -1,10 +1,9 @@
 //! `[core] executor`: who is to run tasks.
 
 use ferroflow_config::{Configuration, Settings};
-use ferroflow_scheduler::executors::{ExecutorName, executor_names};
+use ferroflow_executor::{ExecutorName, LOCAL_EXECUTOR, executor_names, is_available};
 
 use super::finding::{Finding, Topic};
-use crate::commands::scheduler::LOCAL;
 
 pub(super) fn examine(configuration: &Configuration, settings: &Settings) -> Topic {
     let place = configuration.get("core", "executor").ok().flatten().map(|value| value.source.to_string());
@@ -17,12 +16,10 @@ pub(super) fn examine(configuration: &Configuration, settings: &Settings) -> Top
 }
 
 fn judge(name: &ExecutorName, slots: u32, place: &str) -> Finding {
-    let path = name.module_path.as_str();
-    let class = path.rsplit('.').next().unwrap_or(path);
-    if path == LOCAL {
-        return Finding::ok(format!(
-            "LocalExecutor: up to {slots} tasks run in processes of the scheduler's host"
-        ));
+    let (path, class) = (&*name.module_path, name.class());
+    if is_available(name) {
+        let place = if path == LOCAL_EXECUTOR { " in processes of the scheduler's host" } else { "" };
+        return Finding::ok(format!("{class}: up to {slots} tasks run{place}"));
     }
     let text = format!("{class} ({path}) is not available: `ferroflow scheduler` refuses to start with it");
     let advice = if path.contains(".celery.") {

@@ -14,7 +14,10 @@ use anyhow::{Context as _, Result, anyhow};
 use ferroflow_dagproc::{Context, run_callbacks_of_run};
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{Db, ScopedFutureExt as _};
-use ferroflow_executor::{LocalExecutor, Supervision, TaskLogs};
+use ferroflow_execution::InProcessApi;
+use ferroflow_executor::{
+    EventSender, ExecutorEvents, LocalExecutor, Supervision, TaskLogs, executor_events,
+};
 use ferroflow_model::state::JobState;
 use ferroflow_model::timetable::DataInterval;
 use ferroflow_python::task_instances::InstanceRules;
@@ -106,19 +109,18 @@ impl Stage {
         Ok(Self { db, cx, run_settings, paths, stop, hurry, job_id, heart })
     }
 
-    /// What runs tasks, with their logs on the terminal as well.
-    pub(crate) fn executor(&self, session: &Session) -> Result<LocalExecutor> {
+    /// What runs tasks, with their logs on the terminal as well, and what it tells.
+    pub(crate) fn executor(&self, session: &Session) -> Result<(LocalExecutor, ExecutorEvents)> {
         let mut logs = TaskLogs::of(&session.settings);
         logs.echo = Some(Arc::new(Terminal));
-        let supervision = Supervision::new(
-            self.cx.service().clone(),
-            self.cx.python().clone(),
-            Arc::clone(&session.settings),
-            self.cx.host().clone(),
-            logs,
-        )?;
+        let (service, python, host) = (self.cx.service().clone(), self.cx.python(), self.cx.host());
+        let api = InProcessApi::for_supervisors(service, python, &session.settings, host)?;
+        let settings = Arc::clone(&session.settings);
+        let supervision = Supervision::new(Arc::new(api), python.clone(), settings, host.clone(), logs);
         let slots = usize::try_from(session.settings.core.parallelism).unwrap_or(usize::MAX);
-        Ok(LocalExecutor::new(Arc::new(supervision), slots))
+        let (channel, events) = executor_events();
+        let events_of = EventSender::new(Arc::new(LocalExecutor::name()), channel);
+        Ok((LocalExecutor::new(Arc::new(supervision), slots, events_of), events))
     }
 
     /// The newest version of a DAG.

@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_scheduler::executors::executor_names;
+use ferroflow_executor::{LOCAL_EXECUTOR, executor_names};
 
 use super::examples::Examples;
 use super::keys;
-use crate::commands::scheduler::LOCAL;
 use crate::commands::{db, python};
 use crate::session::{Session, block_on};
 
@@ -85,7 +84,7 @@ fn lock(home: &Path) -> Result<File> {
 /// Whether `[core] executor` names the one that runs tasks in processes of this host, and no other.
 fn runs_tasks_here(settings: &Settings) -> Result<bool> {
     let names = executor_names(&settings.core.executor, settings.core.multi_team)?;
-    Ok(names.iter().all(|name| name.module_path == LOCAL))
+    Ok(names.iter().all(|name| *name.module_path == *LOCAL_EXECUTOR))
 }
 
 fn log_file(settings: &Settings) -> Result<PathBuf> {

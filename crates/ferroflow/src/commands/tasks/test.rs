@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use ferroflow_db::{ScopedFutureExt as _, dag_run};
-use ferroflow_executor::{EventKind, Executor as _, LocalExecutor};
+use ferroflow_executor::{EventKind, Executor, ExecutorEvents, LocalExecutor, Workload};
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::readiness::InstanceRef;
 use ferroflow_model::state::{TaskState, TriggeredBy};
@@ -74,8 +74,8 @@ async fn test(args: &TestArgs, session: &Session, stage: &Stage) -> Result<Optio
     check(args, &definition)?;
     let (run_id, is_made) = find_or_make(args, session, stage, &definition).await?;
     let mut run = stage.load(&args.dag_id, &run_id).await?;
-    let mut executor = stage.executor(session)?;
-    let outcome = Box::pin(to_its_end(args, stage, &mut run, &mut executor)).await;
+    let (executor, mut events) = stage.executor(session)?;
+    let outcome = Box::pin(to_its_end(args, stage, &mut run, (&executor, &mut events))).await;
     executor.shut_down().await;
     if is_made {
         let id = run.row.id;
@@ -89,16 +89,17 @@ async fn to_its_end(
     args: &TestArgs,
     stage: &Stage,
     run: &mut ActiveRun,
-    executor: &mut LocalExecutor,
+    (executor, events): (&LocalExecutor, &mut ExecutorEvents),
 ) -> Result<Option<TaskState>> {
     let (task_id, map_index) = (args.task_id.as_str(), args.map_index);
     loop {
         let queued = queue_one(&stage.db, &stage.run_settings, run, task_id, map_index, clock::now()).await?;
         let row = queued.ok_or_else(|| anyhow!("task {task_id:?} could not be queued"))?;
         let file = DagFile::from(&*run.definition);
-        executor.submit(workload(&run.row, file, &row, &stage.paths)?);
+        let workload = workload(&run.row, file, &row, &stage.paths)?;
+        executor.submit(vec![Workload::ExecuteTask(workload)]);
         let reference = run.find(task_id, map_index).ok_or_else(|| anyhow!("task {task_id:?} is gone"))?;
-        wait_for_end(stage, executor).await?;
+        wait_for_end(stage, executor, events).await?;
         run.refresh(&stage.db, &stage.run_settings, &[reference], clock::now()).await?;
         let reached = state(run, reference);
         match reached {
@@ -114,10 +115,10 @@ async fn to_its_end(
 }
 
 /// Waits until the process has ended. Ctrl-C ends it.
-async fn wait_for_end(stage: &Stage, executor: &mut LocalExecutor) -> Result<()> {
+async fn wait_for_end(stage: &Stage, executor: &LocalExecutor, events: &mut ExecutorEvents) -> Result<()> {
     loop {
         tokio::select! {
-            event = executor.next_event() => match event.what {
+            event = events.next() => match event.kind {
                 EventKind::StateSet(_) | EventKind::Waits | EventKind::SlotFree => {}
                 EventKind::Ended => return Ok(()),
                 EventKind::NotStarted(reason) => bail!("the task could not be started: {reason}"),

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use ferroflow_db::Db;
 use ferroflow_db::variable::Variable;
-use ferroflow_execution::message::PutVariable;
+use ferroflow_execution::api::PutVariable;
 use serde_json::{Map, Value, json};
 
 use super::{ImportArgs, Keeper, OnExisting, names};

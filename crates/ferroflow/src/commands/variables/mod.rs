@@ -10,7 +10,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use ferroflow_config::{Environment, nearest};
 use ferroflow_db::variable::{self, Variable};
 use ferroflow_db::{Db, ScopedFutureExt as _};
-use ferroflow_execution::message::PutVariable;
+use ferroflow_execution::api::PutVariable;
 use serde_json::Value;
 
 use super::audit::{AuditAction, note_deed};
