@@ -28,7 +28,11 @@ impl Scheduler {
                     reports.push((chore, report));
                 }
                 Err(error) => {
-                    tracing::error!(chore, "a chore has failed: {}", chain(&error));
+                    tracing::error!(
+                        chore,
+                        "chore failed; it is done again when it is due: {}",
+                        chain(&error)
+                    );
                     self.chores.ended(chore, None, after(now, took));
                 }
             }
@@ -41,7 +45,7 @@ impl Scheduler {
             self.executors.terminate(id);
         }
         for (key, reason) in &follow_up.failed {
-            self.notify_task_failed(key, reason);
+            self.listeners.task_failed(key, reason);
         }
         for key in &follow_up.changed {
             self.active_runs.forget(&key.run());
@@ -56,7 +60,7 @@ impl Scheduler {
             self.executors.submit_to(executor.as_deref(), workload);
         }
         if follow_up.rescan {
-            self.due_steps.look_at = self.due_steps.look_at.min(now);
+            self.due.rescan_by(now);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! that two schedulers do not fill the same free place; `backfill`; the runs themselves. What is locked is looked at
 //! again and decided anew.
 
+mod due;
 mod report;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -24,6 +25,7 @@ use crate::put_off::PutOff;
 use crate::slice::Slice;
 use crate::{Context, Error};
 
+pub(crate) use due::start_due_runs;
 pub use report::{NotStartedRun, Started, StartedRuns};
 
 /// So many runs start in one transaction, if `[scheduler] max_dagruns_per_loop_to_schedule` does not say more.

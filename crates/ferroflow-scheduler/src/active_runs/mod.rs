@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::fair_queue::{Cause, FairQueue};
 use crate::run::{ActiveRun, Compared, Definition};
+use crate::start_runs::Started;
 
 pub use ferroflow_model::key::RunKey;
 pub use patience::Obstacle;
@@ -106,6 +107,19 @@ impl ActiveRuns {
     pub(crate) fn track(&mut self, key: RunKey, row_id: i64, cause: Cause) {
         self.runs.entry(key.clone()).or_default().row_id = Some(row_id);
         self.dirty.add(key, cause);
+    }
+
+    /// Tracks runs that have just started.
+    pub(crate) fn track_started(&mut self, started: &[Started]) {
+        for run in started {
+            let key = RunKey { dag_id: run.dag_id.clone(), run_id: run.run_id.clone() };
+            let cause = match run.run_type {
+                RunType::Scheduled | RunType::Backfill => Cause::Crowd,
+                // A user waits for it, however many schedules are due.
+                _ => Cause::Event,
+            };
+            self.track(key, run.id, cause);
+        }
     }
 
     /// Looks at a run of a DAG that is paused: nothing new of it begins.

@@ -13,6 +13,7 @@ pub(crate) mod assets;
 mod awaited;
 mod batch;
 mod candidates;
+mod due;
 mod facts;
 mod partition_runs;
 mod partitions;
@@ -31,6 +32,7 @@ use jiff::Timestamp;
 use crate::put_off::PutOff;
 use crate::{Context, Error};
 
+pub(crate) use due::create_due_runs;
 pub(crate) use plan::Plan;
 pub(crate) use rehearsal::make_next_run;
 pub use report::{Created, CreatedRuns, NotCreated, Refused};

@@ -57,17 +57,26 @@ impl CycleReport {
 }
 
 impl Step {
-    /// What is done although this step has failed.
-    pub(super) fn after_failure(self) -> Option<Self> {
+    /// What follows.
+    pub(super) fn next(self) -> Option<Self> {
         match self {
             Self::ExecutorEvents => Some(Self::Rescan),
             Self::Rescan => Some(Self::CreateRuns),
             Self::CreateRuns => Some(Self::StartRuns),
             Self::StartRuns => Some(Self::ExamineRuns),
             Self::ExamineRuns => Some(Self::QueueTasks),
-            // What an earlier pass has queued is handed over already.
-            Self::QueueTasks | Self::HandOver => Some(Self::Chores),
+            Self::QueueTasks => Some(Self::HandOver),
+            Self::HandOver => Some(Self::Chores),
             Self::Chores => None,
+        }
+    }
+
+    /// What is done although this step has failed.
+    pub(super) fn after_failure(self) -> Option<Self> {
+        match self {
+            // What an earlier pass has queued is handed over already.
+            Self::QueueTasks => Some(Self::Chores),
+            step => step.next(),
         }
     }
 }

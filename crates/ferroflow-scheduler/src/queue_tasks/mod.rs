@@ -22,6 +22,7 @@ mod sweep;
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _};
 use ferroflow_model::admission::{
@@ -47,6 +48,10 @@ const TASKS_PER_PASS: usize = 500;
 /// Of how many new ones the rows are read while other schedulers wait. More are read before.
 const READ_IN_SECTION: usize = 256;
 
+/// While another scheduler is in the critical section, it is tried again after so long, and twice as long every time.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
+const MAX_BUSY_DOUBLINGS: u32 = 6;
+
 /// An executor, as far as queueing is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecutorSlots {
@@ -70,6 +75,8 @@ pub struct TaskQueue {
     put_off: PutOff<Uuid>,
     /// The row of the last run that a sweep has read.
     swept_until: i64,
+    /// How often in a row another scheduler was in the critical section.
+    times_busy: u32,
 }
 
 impl TaskQueue {
@@ -88,6 +95,12 @@ impl TaskQueue {
         self.len() == 0 && self.uncertain.is_empty()
     }
 
+    /// When the critical section is tried again, if another scheduler was in it.
+    pub(crate) fn busy_pause(&self) -> Option<Duration> {
+        let doubled = self.times_busy.checked_sub(1)?.min(MAX_BUSY_DOUBLINGS);
+        Some(BUSY_PAUSE * 2_u32.pow(doubled))
+    }
+
     /// What the last pass decided about one that waits: why it does not run.
     pub fn explain(&self, key: &InstanceKey) -> Option<Verdict> {
         let (decision, in_use) = self.last.as_ref()?;
@@ -102,6 +115,7 @@ impl TaskQueue {
         executors: &[ExecutorSlots],
         now: Timestamp,
     ) -> Result<QueuedTasks, Error> {
+        let times_busy = std::mem::take(&mut self.times_busy);
         let again = self.put_off.take_due(now);
         if !again.is_empty() {
             // Those that are not found now are found by a sweep, if they are not known.
@@ -130,7 +144,10 @@ impl TaskQueue {
         let watch = Stopwatch::start();
         let passed = cx.db.transact_in_parts(|tx| section::pass(tx, asked, attempted).scope_boxed()).await;
         match passed {
-            Ok(None) => Ok(QueuedTasks { is_busy: true, is_worth_repeating: true, ..QueuedTasks::default() }),
+            Ok(None) => {
+                self.times_busy = times_busy.saturating_add(1);
+                Ok(QueuedTasks { is_busy: true, is_worth_repeating: true, ..QueuedTasks::default() })
+            }
             Ok(Some(pass)) => {
                 self.new.clear();
                 self.uncertain.clear();
