@@ -158,7 +158,7 @@ async fn live(template: &TestDb, case: Option<&Case>, expected: Option<&Outcome>
         failed.push(format!("the metric says otherwise than cycles: {unreadable:?}"));
     }
     let log = lines.lock().unwrap().clone();
-    failed.extend(log.iter().filter(|line| line.contains("chore has failed")).cloned());
+    failed.extend(log.iter().filter(|line| line.contains("chore failed")).cloned());
     let asked: Vec<&String> = match (case, expected) {
         (Some(case), Some(expected)) => stands_back(case, &outcome, expected),
         _ => outcome.keys().collect(),

@@ -4,7 +4,7 @@ use ferroflow_component::{JobType, job_row};
 use ferroflow_db::{ScopedFutureExt as _, job};
 use ferroflow_executor::{Adopted, Executor, Orphan, Slots, Workload};
 use ferroflow_model::state::{CallbackState, JobState, TaskState};
-use ferroflow_scheduler::chores::{self, Report};
+use ferroflow_scheduler::chores;
 use ferroflow_testkit::Server;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
@@ -262,12 +262,9 @@ async fn pools_and_tasks_are_counted(server: Server) {
     let pool = &pools[0];
     assert_eq!((pool.open, pool.running, pool.queued), (Some(128 - 6), 3, 3));
     assert_eq!((pool.scheduled, pool.deferred), (4, 5));
-    let since = Timestamp::UNIX_EPOCH;
-    let report =
-        chores::run(chores::Chore::TaskCounts, &cx, NOW, since, &Fake::default().alone()).await.unwrap();
-    let Report::TaskCounts(counts) = report else { panic!("{report:?}") };
+    let counts = chores::task_counts(&cx).await.unwrap();
     assert_eq!(counts.iter().map(|count| count.total).sum::<i64>(), 5);
-    assert_eq!(chores::running_runs(&cx).await.unwrap(), 1);
+    assert_eq!(chores::running_runs(&cx).await.unwrap(), chores::RunningRuns(1));
 }
 
 async fn assets_are_in_use_while_something_refers_to_them(server: Server) {

@@ -166,7 +166,7 @@ async fn whoever_has_changed_is_left_out_and_looked_at_again(server: Server) {
     assert_eq!(
         left_out,
         [
-            "gone: somebody else is working on it",
+            "gone: another transaction has locked its row",
             "moved: its pool, slots or executor have changed",
             "taken: its state is running by now",
         ]

@@ -176,7 +176,7 @@ async fn lines_of_logs_name_dag_run_task_and_try() {
     let named = ["dag_id", "task_id", "map_index", "try_number", "level"].map(|name| task[name].clone());
     assert_eq!(json!(named), json!(["measured", "first", -1, 1, "debug"]), "{log}");
     assert!(task["run_id"].as_str().unwrap().starts_with("scheduled__"), "{task}");
-    let ended = lines.iter().find(|line| line["event"].as_str().unwrap().starts_with("a run has ended"));
+    let ended = lines.iter().find(|line| line["event"].as_str().unwrap().starts_with("run has ended"));
     assert_eq!(ended.unwrap()["dag_id"], "measured");
 }
 
