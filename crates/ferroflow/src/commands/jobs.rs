@@ -48,14 +48,12 @@ pub(crate) struct CheckArgs {
 }
 
 /// Components that are asked about.
-pub(crate) struct Asked {
-    pub(crate) job_type: Option<String>,
-    pub(crate) hostname: Option<String>,
-    /// Only the one with this row.
-    pub(crate) id: Option<i64>,
+struct Asked {
+    job_type: Option<String>,
+    hostname: Option<String>,
     /// Zero for all.
-    pub(crate) limit: u32,
-    pub(crate) settings: Arc<Settings>,
+    limit: u32,
+    settings: Arc<Settings>,
 }
 
 pub(crate) fn run(command: &JobsCommand, environment: &Environment, out: &mut dyn Write) -> Result<()> {
@@ -68,7 +66,6 @@ pub(crate) fn run(command: &JobsCommand, environment: &Environment, out: &mut dy
     let asked = Asked {
         job_type: args.job_type.clone(),
         hostname,
-        id: None,
         limit: args.limit,
         settings: Arc::clone(&session.settings),
     };
@@ -91,14 +88,13 @@ pub(crate) fn run(command: &JobsCommand, environment: &Environment, out: &mut dy
 }
 
 /// How many of those that are asked about live.
-pub(crate) async fn alive(db: &Db, asked: &Asked, now: Timestamp) -> Result<usize, DbError> {
+async fn alive(db: &Db, asked: &Asked, now: Timestamp) -> Result<usize, DbError> {
     let (job_type, hostname) = (asked.job_type.as_deref(), asked.hostname.as_deref());
     let limit = if asked.limit == 0 { i64::MAX } else { i64::from(asked.limit) };
     let running =
         db.read(|tx| async move { job::running(tx, job_type, hostname, limit).await }.scope_boxed());
     let running = running.await?;
-    let asked_about = running.iter().filter(|job| asked.id.is_none_or(|id| id == job.id));
-    Ok(asked_about.filter(|job| is_alive(job, &asked.settings, now)).count())
+    Ok(running.iter().filter(|job| is_alive(job, &asked.settings, now)).count())
 }
 
 fn is_alive(job: &Job, settings: &Settings, now: Timestamp) -> bool {
