@@ -34,7 +34,7 @@ pub struct Progress(Arc<Mutex<Option<Timestamp>>>);
 
 impl Progress {
     /// The next thing begins.
-    pub(crate) fn gets_on(&self) {
+    pub(crate) fn advance(&self) {
         self.mark(clock::now());
     }
 
@@ -70,7 +70,7 @@ impl LoopStatus {
         let step = *self.step.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((step, since)) = step {
             let seconds = clock::now().duration_since(since).as_secs_f64();
-            tracing::info!(?step, "state: the loop is in a step of a cycle that began {seconds:.3} s ago");
+            tracing::info!(?step, "state: the loop is in a step that began {seconds:.3} s ago");
         } else {
             tracing::info!("state: the loop waits for something to do");
         }

@@ -18,7 +18,7 @@ use ferroflow_python::descriptors;
 use ferroflow_python::listeners::{Happened, SchedulerListeners};
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
-use ferroflow_scheduler::chores::{KeptBack, Unsettled};
+use ferroflow_scheduler::chores::{OrphanRetries, RowRetries};
 use ferroflow_scheduler::executors::Executors;
 use ferroflow_scheduler::loop_status::LoopStatus;
 use ferroflow_scheduler::run::{Pace, RunSettings};
@@ -213,8 +213,8 @@ fn scheduler(
         service: Service { db: db.clone(), ..bridge.service().clone() },
         timetables: Some(Arc::new(timetables)),
         definitions: Definitions::new(trusted),
-        unsettled: Unsettled::default(),
-        kept_back: KeptBack::default(),
+        orphan_retries: OrphanRetries::default(),
+        row_retries: RowRetries::default(),
         progress: Progress::default(),
     };
     let paths = LogPaths::new(&settings.logging.log_filename_template)?;
