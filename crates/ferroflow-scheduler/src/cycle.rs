@@ -58,7 +58,7 @@ impl Scheduler {
         report: &mut CycleReport,
         now: Timestamp,
     ) -> Result<Option<Step>, Error> {
-        self.loop_status.begins(step, now);
+        self.loop_status.begins(step.name(), now);
         match step {
             Step::ExecutorEvents => self.process_executor_events(now).await?,
             Step::Rescan => self.rescan(now).await?,

@@ -1,8 +1,8 @@
 //! What can go wrong.
 
 use ferroflow_db::BadRow;
-use ferroflow_execution::create_run;
 use ferroflow_model::document::Problems;
+use ferroflow_operations::dag_run::create as create_run;
 
 /// Every fallible function of this crate returns this.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum Error {
     NotCreated(create_run::Error),
     /// What a run is given does not fit its DAG.
     #[error(transparent)]
-    BadParam(#[from] ferroflow_execution::BadParam),
+    BadParam(#[from] ferroflow_operations::dag_run::BadParam),
     /// No run can be made by the timetable.
     #[error(transparent)]
     NoInterval(#[from] ferroflow_model::timetable::NoRun),
@@ -30,7 +30,7 @@ pub enum Error {
     NoAnswer(#[from] crate::questions::NoAnswer),
     /// The configuration allows names of runs by what is no pattern.
     #[error(transparent)]
-    BadRunIdPattern(#[from] ferroflow_execution::BadRunIdPattern),
+    BadRunIdPattern(#[from] ferroflow_operations::dag_run::BadRunIdPattern),
     /// There is no such run.
     #[error("DAG {dag_id} has no run {run_id}")]
     NoRun {

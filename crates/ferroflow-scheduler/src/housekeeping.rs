@@ -16,7 +16,7 @@ impl Scheduler {
     pub(crate) async fn do_chores(&mut self, now: Timestamp) -> Vec<(&'static str, Box<dyn Report>)> {
         let mut reports = Vec::new();
         for chore in self.chores.due(now) {
-            self.cx.progress.advance();
+            self.cx.progress.gets_on();
             let took = Stopwatch::start();
             let watching_since = self.chores.watching_since(now);
             let given = Given { cx: &self.cx, executors: self.executors.set(), now, watching_since };

@@ -60,7 +60,7 @@ impl Scheduler {
         self.process_kept_events(now).await?;
         let mut held = 0;
         for _ in 0..self.inbox.executor_events.len() {
-            self.cx.progress.advance();
+            self.cx.progress.gets_on();
             let Some(tracked) = self.inbox.executor_events.pop_front() else { break };
             let Err(error) = self.take_in(&tracked).await else { continue };
             if error.is_about_data() && error.bad_row().is_none() {

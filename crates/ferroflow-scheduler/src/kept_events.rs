@@ -138,7 +138,7 @@ impl Scheduler {
         let mut held = 0;
         for _ in 0..MAX_TRIED {
             let Some(mut kept) = self.inbox.kept_events.take_due(now) else { break };
-            self.cx.progress.advance();
+            self.cx.progress.gets_on();
             // It may have gone on here since.
             kept.tracked.is_still_known = self.executors.has(kept.tracked.task.id);
             match self.take_in_kept(&kept).await {

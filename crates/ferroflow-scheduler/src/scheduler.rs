@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferroflow_component::{JobType, LoopStatus};
 use ferroflow_python::listeners::SchedulerListeners;
 use ferroflow_telemetry::metrics::scheduling;
 use ferroflow_telemetry::{chain, clock};
@@ -21,7 +22,6 @@ use crate::executors::{Executors, TrackedEvent};
 use crate::inbox::Inbox;
 use crate::kept_events::WaitsFor;
 use crate::listeners::Listeners;
-use crate::loop_status::LoopStatus;
 use crate::metrics::Told;
 use crate::queue_tasks::TaskQueue;
 use crate::rescan::Surroundings;
@@ -123,6 +123,7 @@ impl Scheduler {
             surroundings: Surroundings::default(),
             queue: TaskQueue::default(),
             told: Told::default(),
+            loop_status: Arc::new(LoopStatus::new(JobType::Scheduler, cx.progress.clone())),
             latest: now,
             cx,
         }
@@ -217,9 +218,10 @@ impl Scheduler {
         self.executors.is_idle()
     }
 
-    /// Where it stands: to be asked by others while it works.
-    pub fn loop_status(&self) -> Arc<LoopStatus> {
-        Arc::clone(&self.loop_status)
+    /// With a status that others look at while it works: the [`Context`] has its progress.
+    #[must_use]
+    pub fn with_loop_status(self, loop_status: Arc<LoopStatus>) -> Self {
+        Self { loop_status, ..self }
     }
 
     /// The executors.

@@ -100,7 +100,7 @@ pub(crate) async fn start_some(
     let most = usize::try_from(configured).unwrap_or(usize::MAX).max(RUNS_PER_TRANSACTION);
     let mut batches = Batches::new(&cx.db, turns.chunks(most).map(<[_]>::to_vec).collect());
     while let Some(batch) = batches.next() {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let runs = batch.as_slice();
         let start = batches.db().transact(|tx| async move { start_batch(tx, runs, now).await }.scope_boxed());
         match start.await {

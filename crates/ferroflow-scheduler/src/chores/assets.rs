@@ -59,13 +59,13 @@ pub async fn assets(cx: &Context, now: Timestamp) -> Result<Assets, Error> {
     let mut report = Assets::default();
     let mut after = Some(i64::MIN);
     while let Some(id) = after {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let (retired, next) = cx.db.transact_in_parts(|tx| retire(tx, id).scope_boxed()).await?;
         report.orphaned.extend(retired.done);
         report.set_aside.extend(retired.set_aside);
         after = next;
     }
-    cx.progress.advance();
+    cx.progress.gets_on();
     let activated = cx.db.transact_in_parts(|tx| activate(tx, now).scope_boxed()).await?;
     (report.activated, report.warned) = activated.done;
     report.set_aside.extend(activated.set_aside);

@@ -60,7 +60,7 @@ pub async fn awaiting_input(cx: &Context, now: Timestamp) -> Result<AwaitingInpu
     let mut report = AwaitingInput::default();
     let mut after = Uuid::nil();
     loop {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let some = cx.db.transact_in_parts(|tx| settle(tx, after, now).scope_boxed()).await;
         let (some, next) = match some {
             Ok(some) => some,

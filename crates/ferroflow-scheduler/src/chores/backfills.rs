@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use ferroflow_db::{ScopedFutureExt as _, backfill};
-use ferroflow_execution::RunMaking;
-use ferroflow_execution::backfill::{abandoned_before, finish};
+use ferroflow_operations::backfill::{abandoned_before, finish};
+use ferroflow_operations::dag_run::RunMaking;
 use ferroflow_telemetry::chain;
 use jiff::{SignedDuration, Timestamp};
 
@@ -36,7 +36,7 @@ pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Done<Vec<i64>>, E
         .await?;
     let db = super::in_haste(cx).db;
     for id in found {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let done =
             db.transact(|tx| async move { backfill::complete::complete(tx, id, now).await }.scope_boxed());
         match done.await {
@@ -72,7 +72,7 @@ async fn go_on_with_abandoned(
         .await?;
     let db = super::in_haste(cx).db;
     for (id, dag_id) in found {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let is_ours = db.transact(|tx| {
             async move { backfill::create_runs::take_over(tx, id, before, now).await }.scope_boxed()
         });
@@ -87,9 +87,9 @@ async fn go_on_with_abandoned(
                 }
             }
         }
-        let (service, making) = (cx.service.clone(), making(cx)?);
+        let (secrets, making) = (cx.service.secrets(), making(cx)?);
         tokio::spawn(async move {
-            match finish(&service, &making, id).await {
+            match finish(&secrets, &making, id).await {
                 Ok(made) => {
                     tracing::info!(
                         dag_id,

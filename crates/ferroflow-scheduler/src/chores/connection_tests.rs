@@ -90,7 +90,7 @@ pub async fn connection_tests(
     let mut passed = HashSet::new();
     while counts.pending > 0 && report.queued.len() < room as usize {
         let wanted = room as usize - report.queued.len();
-        cx.progress.advance();
+        cx.progress.gets_on();
         let some = cx.db.transact_in_parts(|tx| {
             let passed = &passed;
             async move { pick(tx, cx, executors, passed, wanted, now).await }.scope_boxed()
@@ -170,7 +170,7 @@ pub async fn stale_connection_tests(cx: &Context, now: Timestamp) -> Result<Done
     let patience = patience(cx.settings.connection_test.timeout);
     let (mut report, mut passed) = (Done::<Vec<StaleTest>>::default(), HashSet::new());
     loop {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let some = cx.db.transact_in_parts(|tx| {
             let passed = &passed;
             async move { reap(tx, passed, patience, now).await }.scope_boxed()

@@ -70,7 +70,7 @@ pub async fn deadlines(cx: &Context, now: Timestamp) -> Result<Deadlines, Error>
     let mut report = Deadlines::default();
     let mut skipped = 0;
     loop {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let some = cx.db.transact_in_parts(|tx| deal_with_some(tx, cx, skipped, now).scope_boxed()).await;
         let (some, next) = match some {
             Ok(some) => some,

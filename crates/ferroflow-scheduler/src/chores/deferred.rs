@@ -32,7 +32,7 @@ pub async fn deferred(cx: &Context, now: Timestamp) -> Result<Done<Vec<TaskInsta
     let mut report = Done::default();
     let mut after = Uuid::nil();
     loop {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let some = cx.db.transact_in_parts(|tx| time_out(tx, after, now).scope_boxed()).await;
         let (some, next) = match some {
             Ok(some) => some,

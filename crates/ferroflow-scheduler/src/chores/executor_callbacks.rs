@@ -85,7 +85,7 @@ pub async fn executor_callbacks(
     let mut passed = HashSet::new();
     while report.queued.len() < room {
         let wanted = room - report.queued.len();
-        cx.progress.advance();
+        cx.progress.gets_on();
         let some = cx.db.transact_in_parts(|tx| {
             let (passed, job_id) = (&passed, cx.job_id);
             async move { pick(tx, executors, passed, wanted, job_id).await }.scope_boxed()

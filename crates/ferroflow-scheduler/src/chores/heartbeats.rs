@@ -106,7 +106,7 @@ async fn end(cx: &Context, now: Timestamp, found: Vec<Silent>, report: &mut Hear
     let before = super::ago(now, cx.settings.scheduler.task_instance_heartbeat_timeout);
     let service = super::in_haste(cx);
     for one in found {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let row = HeartbeatRow {
             state: Some(one.state),
             last_heartbeat_at: one.last_heartbeat_at,

@@ -29,7 +29,7 @@ pub(super) async fn lost_callbacks(
 ) -> Result<Done<Vec<Uuid>>, Error> {
     let lost = cx.db.read(|tx| find(tx, cx, executors, now).scope_boxed()).await?;
     for some in lost.chunks(BATCH) {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let orphans: Vec<Orphan> = some.iter().map(orphan_of).collect();
         // Its row does not tell which executor it was.
         for one in executors.all() {

@@ -72,7 +72,7 @@ pub async fn orphans(cx: &Context, now: Timestamp, executors: &ExecutorSet) -> R
     let mut after = Uuid::nil();
     let desk = Desk { db: cx.db.clone(), service: cx.service.clone(), job_id: cx.job_id };
     loop {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let Page { mut found, next } =
             cx.db.read(|tx| async move { orphans::find(tx, after, BATCH).await }.scope_boxed()).await?;
         // After standing still for long, this scheduler is taken for dead until its next heartbeat.
@@ -99,7 +99,7 @@ async fn look_after(
     report.refused.extend(found.refused);
     let mut waiting = Vec::new();
     for (orphan, adopted) in ask(executors, found.begun).await {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let ended = match adopted {
             Adopted::Running => {
                 report.at_executors.push(try_of(&orphan));

@@ -95,7 +95,7 @@ async fn deal_with(
     let before = super::ago(now, cx.settings.scheduler.task_queued_timeout);
     let service = super::in_haste(cx);
     for one in found {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let executor = executors.find(one.executor.as_deref());
         let can_be_revoked = executor.is_some_and(Executor::can_revoke);
         let verdict = service

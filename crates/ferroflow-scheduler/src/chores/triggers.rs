@@ -23,7 +23,7 @@ const BATCH: u32 = 500;
 pub async fn triggers(cx: &Context) -> Result<Done<u64>, Error> {
     let (mut report, mut after) = (Done::default(), 0);
     loop {
-        cx.progress.advance();
+        cx.progress.gets_on();
         let swept =
             cx.db.transact_in_parts(|tx| async move { sweep(tx, after, BATCH).await }.scope_boxed()).await?;
         report.done += swept.removed;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use ferroflow_db::asset::triggered_runs::{self, QueuedAsset};
 use ferroflow_db::dag::scheduling::{DagFacts as DagRow, LastDue};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag};
-use ferroflow_execution::create_run::{PlannedDeadlines, plan_deadlines};
 use ferroflow_model::asset::AssetCondition;
 use ferroflow_model::runs::assets::QueueVerdict;
 use ferroflow_model::runs::create::{self, Verdict};
+use ferroflow_operations::dag_run::create::{PlannedDeadlines, plan_deadlines};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -254,7 +254,7 @@ async fn prepare(
     around: &Surroundings,
 ) -> Result<Vec<Candidate>, Error> {
     let definitions: Vec<&Arc<Definition>> = in_turn.iter().map(|(dag, _)| &dag.definition).collect();
-    let mut deadlines = plan_deadlines(&cx.service, &with_deadlines(&definitions)).await?;
+    let mut deadlines = plan_deadlines(&cx.service.db, &with_deadlines(&definitions)).await?;
     let mut candidates = Vec::with_capacity(in_turn.len());
     for (dag, advances) in in_turn {
         let about = if advances { dag.existing(around) } else { dag.next.info() };

@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 
 use ferroflow_db::dag::scheduling::LastDue;
 use ferroflow_db::{ScopedFutureExt as _, dag};
-use ferroflow_execution::RunMaking;
+use ferroflow_operations::dag_run::RunMaking;
 use jiff::Timestamp;
 
 use crate::refused::RetryLater;

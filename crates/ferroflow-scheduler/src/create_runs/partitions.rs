@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use ferroflow_db::asset_partition_dag_run::pending::{Arrived, PendingPartition};
 use ferroflow_db::{ScopedFutureExt as _, Tx, asset_partition_dag_run};
-use ferroflow_execution::create_run::plan_deadlines;
 use ferroflow_model::partition_mapper::{KeyProblem, MapperKind, PartitionMapper, WaitPolicy};
 use ferroflow_model::runs::assets::AssetKey;
 use ferroflow_model::runs::create::NewRun;
 use ferroflow_model::runs::partitions::{self, AssetProgress, Lacking, PartitionedDag, Verdict};
 use ferroflow_model::timetable::{PartitionDate, Timetable};
+use ferroflow_operations::dag_run::create::plan_deadlines;
 use ferroflow_python::timetables::ExpectedKeys;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -68,7 +68,7 @@ async fn create_some(
     let (mut runs, outdated) = page.decide(now, report);
     runs.retain(|(id, ..)| !put_off.has_to_wait(id, now));
     let definitions: Vec<&Arc<Definition>> = page.definitions.values().collect();
-    let deadlines = &plan_deadlines(&cx.service, &with_deadlines(&definitions)).await?;
+    let deadlines = &plan_deadlines(&cx.service.db, &with_deadlines(&definitions)).await?;
     delete(cx, page, &outdated, report).await?;
     let task = &Task { cx, making: &making(cx)?, definitions: &page.definitions, deadlines, now };
     match Shaping::new(cx).await {

@@ -1,9 +1,9 @@
 //! What a pass did, and why it did not do more.
 
 use ferroflow_db::Error as DbError;
-use ferroflow_execution::BadParam;
 use ferroflow_model::runs::{create, partitions};
 use ferroflow_model::state::RunType;
+use ferroflow_operations::dag_run::BadParam;
 use jiff::Timestamp;
 
 use crate::NoAnswer;

@@ -122,7 +122,7 @@ async fn examine_all(
             });
         }
         let ended = busy.join_next().await;
-        cx.progress.advance();
+        cx.progress.gets_on();
         match ended {
             Some(Ok((key, entry, fate))) => report.take_in(active_runs, key, entry, fate, now),
             // A run whose examination has ended in a panic is not attended any more; looking around finds it again.

@@ -66,7 +66,7 @@ pub(super) async fn examine_together(
         }
         read(cx, &mut some, now).await;
         examined.examine(cx, some, now).await;
-        cx.progress.advance();
+        cx.progress.gets_on();
     }
 }
 
@@ -127,7 +127,7 @@ async fn read(cx: &Arc<Context>, dirty: &mut [(RunKey, Entry)], now: Timestamp) 
         Ok(Err(error)) => return tracing::debug!("runs are read one by one: {}", chain(&error)),
         Err(error) => return tracing::error!(%error, "runs are read one by one"),
     };
-    cx.progress.advance();
+    cx.progress.gets_on();
     let mut read: HashMap<i64, ActiveRun> = read.into_iter().map(|run| (run.row.id, run)).collect();
     for (key, entry) in dirty.iter_mut().filter(|(_, entry)| entry.run.is_none()) {
         let run = entry.row_id.and_then(|id| read.remove(&id));

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use ferroflow_db::task_instance::TaskInstance;
 use ferroflow_db::task_instance::mutation::Shape;
-use ferroflow_execution::create_run::NewRun;
 use ferroflow_model::timetable::{Restriction, RunInfo};
+use ferroflow_operations::dag_run::create::NewRun;
 use ferroflow_python::task_instances::Occasion;
 use ferroflow_python::timetables::{AwaitedPartition, AwaitedPartitions, Described};
 use serde_json::Value;
