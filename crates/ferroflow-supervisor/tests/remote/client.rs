@@ -8,9 +8,9 @@ use ferroflow_execution::Refusal;
 use ferroflow_execution::api::{
     AssetEventResponse, AssetProfile, AssetRef, AssetResponse, Breadcrumb, ConnectionResponse, CountedRuns,
     CountedStates, DagResponse, DagRun, EnterRunning, EventWindow, EventsOfAsset, ExecutionApi, Heartbeat,
-    HitlDetail, Instances, NewXCom, PreviousInstance, PreviousRun, PreviousSuccess, PreviousTi, PutVariable, Reply,
-    RunContext, SkippedTask, Slice, StateUpdate, TaskInstanceState, TestOutcome, TriggerRun, VariableKeys,
-    VariableKeysPage, XComAddress, XComOf,
+    HitlDetail, Instances, NewXCom, PreviousInstance, PreviousRun, PreviousSuccess, PreviousTi, PutVariable,
+    Reply, RunContext, SkippedTask, Slice, StateUpdate, TaskInstanceState, TestOutcome, TriggerRun,
+    VariableKeys, VariableKeysPage, XComAddress, XComOf,
 };
 use ferroflow_model::Json;
 use ferroflow_model::key::RunKey;
@@ -38,10 +38,15 @@ enum Answer {
 }
 
 impl SocketApi {
-    fn call<T: DeserializeOwned + Send + 'static>(&self, method: &'static str, params: Value) -> Reply<'_, T> {
+    fn call<T: DeserializeOwned + Send + 'static>(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> Reply<'_, T> {
         Box::pin(async move {
             let request = json!({"token": self.token, "method": method, "params": params}).to_string();
-            let stream = UnixStream::connect(&self.socket).await.map_err(|error| unavailable(error, false))?;
+            let stream =
+                UnixStream::connect(&self.socket).await.map_err(|error| unavailable(error, false))?;
             let answer = exchange(stream, &request).await.map_err(|error| unavailable(error, true))?;
             match serde_json::from_str(&answer).map_err(|error| unavailable(error.into(), true))? {
                 Answer::Ok(value) => Ok(serde_json::from_value(value).unwrap()),

@@ -9,7 +9,7 @@ use ferroflow_execution::Host;
 use ferroflow_model::state::TaskState;
 use ferroflow_python::{ForkServer, ForkServerOptions, Remains};
 use ferroflow_supervisor::{
-    Running, Supervised, Supervision, TaskLogs, Ticket, Watcher, Workload, look_after,
+    ExecuteTask, Running, Supervised, Supervision, TaskLogs, Ticket, Watcher, look_after,
 };
 use ferroflow_testkit::given;
 use serde_json::json;
@@ -110,7 +110,7 @@ impl Fixture {
     pub(crate) async fn run_with_token(&self, task_id: &str, instance: Instance, token: &str) -> Supervised {
         let id = id(task_id);
         self.server.add(&id, instance);
-        let workload: Workload = serde_json::from_value(json!({
+        let workload: ExecuteTask = serde_json::from_value(json!({
             "token": token, "dag_rel_path": "remote.py",
             "bundle_info": {"name": "dags-folder", "version": null}, "log_path": format!("{task_id}.log"),
             "ti": {

@@ -68,7 +68,8 @@ async fn an_unreported_end_is_a_failure_only_where_no_try_is_left(python: &Pytho
 
 async fn a_task_that_may_not_run_is_not_started(python: &Python) {
     let fixture = Fixture::new(python);
-    for (state, token, expected) in [("success", "", "invalid_state"), ("queued", "another", "Invalid auth")] {
+    for (state, token, expected) in [("success", "", "invalid_state"), ("queued", "another", "Invalid auth")]
+    {
         let ended = fixture.run_with_token("greet", Instance::new(state, false, ""), token).await;
         let Supervised::NotStarted(reason) = ended else { panic!("{ended:?}") };
         assert!(reason.contains(expected), "{reason}");
