@@ -7,16 +7,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use ferroflow_component::{Runtime, RuntimeParts, Shutdown};
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_dagproc::{Context, Host, Options, Parts, run};
+use ferroflow_dagproc::{Options, run};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::testing::texts;
 use ferroflow_db::{Db, ScopedFutureExt as _};
+use ferroflow_execution::Host;
 use ferroflow_testkit::dag_processing::{in_venv, simple_dag};
 use ferroflow_testkit::rows::add_dag;
 use ferroflow_testkit::{Server, TestDb};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 const KEY: &str = "cw_0x689RpI-jtRR7oE8h_eQsKImvJapLeSbXpwF4e4=";
 
@@ -137,7 +138,7 @@ async fn process(database: &TestDb, folder: &Path) {
         .iter()
         .fold(Environment::empty("/nowhere"), |environment, (name, value)| environment.with(name, value));
     let settings = Settings::load(&Configuration::load(&environment).unwrap()).unwrap();
-    let parts = Parts {
+    let parts = RuntimeParts {
         db: database.connect().await,
         settings: Arc::new(settings),
         environment,
@@ -146,7 +147,8 @@ async fn process(database: &TestDb, folder: &Path) {
         host: Host { name: "host".to_owned(), user: "somebody".to_owned() },
     };
     let variables = variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    let cx = Arc::new(Context::start_with(parts, variables.to_vec()).await.unwrap());
+    let runtime = Runtime::of(parts, variables.to_vec());
     let options = Options { bundles: Vec::new(), num_runs: Some(1) };
-    run(cx, &options, &CancellationToken::new()).await.unwrap();
+    run(&runtime, &options, &Shutdown::default()).await.unwrap();
+    runtime.close().await;
 }

@@ -55,7 +55,7 @@ pub async fn texts(db: &Db, question: &str) -> Result<Vec<String>, Error> {
 
 /// For how many seconds a transaction on MariaDB or MySQL waits for a row.
 pub async fn lock_wait(tx: &mut Tx) -> Result<String, Error> {
-    let question = "SELECT CAST(innodb_lock_wait_timeout AS CHAR) AS answer";
+    let question = "SELECT CAST(@@innodb_lock_wait_timeout AS CHAR) AS answer";
     let rows = tx.fetch_text("asking for patience", question, Vec::new()).await?;
     rows.first().map_or(Ok(String::new()), |row| row.get("answer"))
 }

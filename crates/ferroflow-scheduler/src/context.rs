@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ferroflow_component::Progress;
 use ferroflow_config::Settings;
 use ferroflow_db::Db;
 use ferroflow_execution::Service;
@@ -10,7 +11,6 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::chores::{KeptBack, Unsettled};
 use crate::definitions::Definitions;
-use crate::loop_status::Progress;
 use crate::questions::Answered;
 use crate::run::RunSettings;
 

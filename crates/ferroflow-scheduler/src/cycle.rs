@@ -81,7 +81,7 @@ impl Scheduler {
         report: &mut CycleReport,
         now: Timestamp,
     ) -> Result<Option<Step>, Error> {
-        self.loop_status.begins(step, now);
+        self.loop_status.begins(step.name(), now);
         Ok(Some(match step {
             Step::ExecutorEvents => {
                 self.process_executor_events(now).await?;

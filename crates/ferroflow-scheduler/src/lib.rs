@@ -4,6 +4,7 @@
 
 pub mod active_runs;
 pub mod chores;
+mod component;
 mod context;
 pub mod create_runs;
 pub mod cycle;
@@ -18,11 +19,11 @@ mod fair_queue;
 pub mod foreground_run;
 mod halves;
 mod housekeeping;
-pub mod job;
+mod job;
 mod kept_events;
 mod listeners;
 mod log_path;
-pub mod loop_status;
+mod log_state;
 pub mod manual_run;
 mod metrics;
 mod notifications;
@@ -41,13 +42,14 @@ pub mod start_runs;
 pub mod why;
 mod workload;
 
+pub use component::{CannotSchedule, Options, run};
 pub use context::Context;
 pub use definitions::Definitions;
 pub use error::Error;
+pub use ferroflow_component::Progress;
 pub use ferroflow_execution::LOCK_PATIENCE;
 pub use ferroflow_execution::create_run;
 pub use log_path::{LogPaths, TemplateError};
-pub use loop_status::Progress;
 pub use questions::{Answered, NoAnswer, Questions};
 pub use run_name::manual_run_id;
 pub use workload::{DagFile, workload};

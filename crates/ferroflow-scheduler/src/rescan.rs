@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use ferroflow_component::{EXECUTOR_CLASS, JobType};
 use ferroflow_db::dag_run::ClaimedRun;
 use ferroflow_db::dag_run::ownership::{self, AttendedRun, PeersAlive, Unattended};
 use ferroflow_db::task_instance::dependencies;
@@ -20,11 +21,8 @@ use crate::rounds::{FAR_LOOKS, OVERLAP, Part, Rounds};
 use crate::run::{ActiveRun, Definition};
 use crate::{Context, Error};
 
-/// What schedulers that look after their runs by themselves have as their `executor_class`; official ones have none.
-pub const EXECUTOR_CLASS: &str = "ferroflow";
-
 /// The type of jobs that schedulers are.
-pub const JOB_TYPE: &str = "SchedulerJob";
+pub const JOB_TYPE: &str = JobType::Scheduler.as_str();
 
 /// A run that was not looked at for so long is left behind, whoever had it.
 const LEFT_BEHIND: SignedDuration = SignedDuration::from_mins(2);

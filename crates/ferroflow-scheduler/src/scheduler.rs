@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferroflow_component::{JobType, LoopStatus};
 use ferroflow_db::notifications;
 use ferroflow_python::listeners::SchedulerListeners;
 use ferroflow_telemetry::metrics::scheduling;
@@ -23,7 +24,6 @@ use crate::create_runs::DueRound;
 use crate::due_steps::DueSteps;
 use crate::executors::{Executors, TrackedEvent};
 use crate::kept_events::{KeptEvents, WaitsFor};
-use crate::loop_status::LoopStatus;
 use crate::metrics::Told;
 use crate::put_off::PutOff;
 use crate::queue_tasks::TaskQueue;
@@ -148,7 +148,7 @@ impl Scheduler {
             width,
             latest: now,
             told: Told::default(),
-            loop_status: Arc::new(LoopStatus::new(cx.progress.clone())),
+            loop_status: Arc::new(LoopStatus::new(JobType::Scheduler, cx.progress.clone())),
             listeners: None,
             cx,
         }
@@ -223,9 +223,10 @@ impl Scheduler {
         self.executors.is_idle()
     }
 
-    /// Where it stands: to be asked by others while it works.
-    pub fn loop_status(&self) -> Arc<LoopStatus> {
-        Arc::clone(&self.loop_status)
+    /// With a status that others look at while it works: the [`Context`] has its progress.
+    #[must_use]
+    pub fn with_loop_status(self, loop_status: Arc<LoopStatus>) -> Self {
+        Self { loop_status, ..self }
     }
 
     /// The executors.

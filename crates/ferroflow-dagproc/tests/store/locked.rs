@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use ferroflow_component::{Runtime, RuntimeParts};
 use ferroflow_config::{Configuration, Environment, Settings};
-use ferroflow_dagproc::{Context, Host, Parts};
+use ferroflow_dagproc::Context;
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::testing::lock_wait;
 use ferroflow_db::variable::{self, Variable};
 use ferroflow_db::{Error, ScopedFutureExt as _, Tx, dag};
+use ferroflow_execution::Host;
 use ferroflow_testkit::rows::add_dag;
 use ferroflow_testkit::{Server, TestDb};
 use test_case::test_case;
@@ -28,7 +30,7 @@ async fn a_processor_that_answers_user_code_does_not_wait_for_a_locked_row(serve
     let database = TestDb::migrated(server).await;
     let environment = Environment::empty("/nowhere");
     let settings = Settings::load(&Configuration::load(&environment).unwrap()).unwrap();
-    let parts = Parts {
+    let parts = RuntimeParts {
         db: database.connect().await,
         settings: Arc::new(settings),
         environment,
@@ -36,7 +38,7 @@ async fn a_processor_that_answers_user_code_does_not_wait_for_a_locked_row(serve
         python: "/nowhere/python".into(),
         host: Host { name: "host".to_owned(), user: "somebody".to_owned() },
     };
-    let cx = &Context::at_first_use(parts, Vec::new()).of_a_processor();
+    let cx = &Context::new(&Runtime::of(parts, Vec::new())).of_a_processor();
     let db = database.connect().await;
     db.transact(|tx| set_variable(tx).scope_boxed()).await.unwrap();
     let held = db.transact(|tx| {

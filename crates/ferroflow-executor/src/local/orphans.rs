@@ -118,6 +118,8 @@ mod tests {
 
     use ferroflow_testkit::Held;
 
+    use ferroflow_telemetry::clock;
+
     use super::*;
 
     /// A process whose parent is gone, under the title that Airflow's task runner gives to that of a try; and what holds it

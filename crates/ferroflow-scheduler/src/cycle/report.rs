@@ -30,6 +30,22 @@ pub enum Step {
     Chores,
 }
 
+impl Step {
+    /// What the log calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ExecutorEvents => "ExecutorEvents",
+            Self::Rescan => "Rescan",
+            Self::CreateRuns => "CreateRuns",
+            Self::StartRuns => "StartRuns",
+            Self::ExamineRuns => "ExamineRuns",
+            Self::QueueTasks => "QueueTasks",
+            Self::HandOver => "HandOver",
+            Self::Chores => "Chores",
+        }
+    }
+}
+
 /// What a cycle did: for metrics, logs and tests.
 #[derive(Debug, Default)]
 pub struct CycleReport {

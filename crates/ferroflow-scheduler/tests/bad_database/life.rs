@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ferroflow_component::{JobType, job_row};
 use ferroflow_db::task_instance::execution::Continuation;
 use ferroflow_db::task_instance::overdue;
 use ferroflow_db::testing::texts;
@@ -10,10 +11,10 @@ use ferroflow_execution::{Host, RunMaking};
 use ferroflow_executor::{ExecutorSet, NamedExecutor, executor_events};
 use ferroflow_model::admission::ExecutorName;
 use ferroflow_model::state::TaskState;
+use ferroflow_scheduler::LogPaths;
 use ferroflow_scheduler::cycle::{CycleReport, Step};
 use ferroflow_scheduler::executors::Executors;
 use ferroflow_scheduler::scheduler::{Parts, Scheduler};
-use ferroflow_scheduler::{LogPaths, job};
 use ferroflow_telemetry::{chain, clock};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -75,7 +76,7 @@ impl Place {
         for _ in 0..MAX_ROUNDS {
             *now += SignedDuration::from_secs(2);
             clock::pretend(Some(*now));
-            job::beat(&self.direct, job_id, *now).await.unwrap();
+            job_row::beat(&self.direct, JobType::Scheduler, job_id, *now).await.unwrap();
             self.cycle(&mut scheduler, *now, &mut troubles).await;
             Box::pin(worker.work(self)).await;
             self.fire(&desk, *now).await;
@@ -190,5 +191,5 @@ pub(crate) fn difference(clean: &Left, left: &Left) -> Option<String> {
 pub(crate) async fn announce(place: &Place) -> i64 {
     clock::pretend(Some(START));
     let host = Host { name: "host".to_owned(), user: "somebody".to_owned() };
-    job::start(&place.direct, &host, START).await.unwrap()
+    job_row::start(&place.direct, JobType::Scheduler, &host, START).await.unwrap()
 }

@@ -8,7 +8,7 @@ use ferroflow_execution::api::{
 };
 use ferroflow_execution::wire::{Asker, Client, SdkVersion, TaskRequests};
 use ferroflow_execution::{
-    HeldSlot, Host, InProcessApi, MaskRules, Masker, Refusal, Reports, RunMaking, Service, Told, Undelivered,
+    HeldSlot, Host, InProcessApi, MaskRules, Masker, Reports, RunMaking, Service, Told, Undelivered,
 };
 use ferroflow_executor::{
     EventKind, EventSender, ExecuteTask, Executor, Orphan, Slots, TaskTry, Workload, WorkloadKey,

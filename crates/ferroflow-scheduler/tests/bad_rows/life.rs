@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ferroflow_component::{JobType, job_row};
 use ferroflow_db::Json;
 use ferroflow_execution::api::{
     AssetProfile, AssetRef, Deferral, EnterRunning, NewXCom, Reschedule, Retry, StateUpdate, Success,
@@ -14,7 +15,7 @@ use ferroflow_scheduler::cycle::CycleReport;
 use ferroflow_scheduler::executors::Executors;
 use ferroflow_scheduler::run::RunSettings;
 use ferroflow_scheduler::scheduler::{Parts, Scheduler};
-use ferroflow_scheduler::{Context, Error, LogPaths, job};
+use ferroflow_scheduler::{Context, Error, LogPaths};
 use ferroflow_telemetry::clock;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -63,7 +64,7 @@ impl Life {
         clock::pretend(Some(now));
         let cx = place.scheduler_with(&SETTINGS).await;
         let named = Host { name: host.to_owned(), user: "somebody".to_owned() };
-        let job_id = job::start(&cx.db, &named, now).await.unwrap();
+        let job_id = job_row::start(&cx.db, JobType::Scheduler, &named, now).await.unwrap();
         let cx = Arc::new(Context {
             job_id,
             run_settings: RunSettings { job_id: Some(job_id), ..cx.run_settings },
@@ -95,7 +96,7 @@ impl Life {
         self.now += STEP;
         clock::pretend(Some(self.now));
         // What cannot be written is no reason to stop here.
-        drop(job::beat(&self.cx.db, self.cx.job_id, self.now).await);
+        drop(job_row::beat(&self.cx.db, JobType::Scheduler, self.cx.job_id, self.now).await);
         done
     }
 

@@ -1,10 +1,10 @@
 //! What the chores do that Airflow's do not, or that takes a moment that the real ones cannot be brought to.
 
+use ferroflow_component::{JobType, job_row};
 use ferroflow_db::{ScopedFutureExt as _, job};
 use ferroflow_executor::{Adopted, Executor, Orphan, Slots, Workload};
 use ferroflow_model::state::{CallbackState, JobState, TaskState};
 use ferroflow_scheduler::chores::{self, Report};
-use ferroflow_scheduler::job as own_job;
 use ferroflow_testkit::Server;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
@@ -48,7 +48,7 @@ async fn a_silent_scheduler_is_given_up_and_comes_back(server: Server) {
     assert_eq!(found.given_up.iter().map(|gone| gone.id).collect::<Vec<_>>(), [slow]);
     assert_eq!(found.ended, [ended], "what was heard of an hour ago is looked after already");
     assert_eq!(chores::dead_schedulers(&cx, now).await.unwrap().given_up, []);
-    assert!(own_job::beat(&place.db, slow, now).await.unwrap());
+    assert!(job_row::beat(&place.db, JobType::Scheduler, slow, now).await.unwrap());
     let row = place.db.read(|tx| async move { job::find(tx, slow).await }.scope_boxed()).await.unwrap();
     assert_eq!(row.unwrap().state, Some(JobState::Running));
     let late = chores::dead_schedulers(&cx, NOW + 40.seconds()).await.unwrap();
@@ -62,12 +62,17 @@ async fn a_silent_scheduler_is_given_up_and_comes_back(server: Server) {
 async fn an_end_is_told_also_by_one_that_was_given_up(server: Server) {
     let place = Place::new(server).await;
     chores::dead_schedulers(&place.scheduler(place.me), NOW + 1.hour()).await.unwrap();
-    own_job::end(&place.db, place.other, JobState::Success, NOW + 1.hour()).await.unwrap();
+    job_row::end(&place.db, JobType::Scheduler, place.other, JobState::Success, NOW + 1.hour())
+        .await
+        .unwrap();
     let other = place.other;
     let row = place.db.read(|tx| async move { job::find(tx, other).await }.scope_boxed()).await.unwrap();
     let row = row.unwrap();
     assert_eq!((row.state, row.end_date), (Some(JobState::Success), Some(NOW + 1.hour())));
-    assert!(!own_job::beat(&place.db, 4711, NOW).await.unwrap(), "a row that is gone is told");
+    assert!(
+        !job_row::beat(&place.db, JobType::Scheduler, 4711, NOW).await.unwrap(),
+        "a row that is gone is told"
+    );
 }
 
 async fn the_orphans_of_a_scheduler_that_was_forgotten_are_looked_after(server: Server) {

@@ -1,8 +1,8 @@
 //! Runs that are examined together: one that is not as it was known is left out, and not the others.
 
+use ferroflow_component::{EXECUTOR_CLASS, JobType};
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{ScopedFutureExt as _, dag_run};
-use ferroflow_scheduler::rescan::{EXECUTOR_CLASS, JOB_TYPE};
 use ferroflow_testkit::Server;
 use ferroflow_testkit::rows::a_run;
 use jiff::{SignedDuration, Timestamp};
@@ -75,7 +75,7 @@ fn plan(dag_id: &str, sketch: Sketch) -> Plan {
 
 async fn add_peer(place: &Place, now: Timestamp) -> i64 {
     let new = &NewJob {
-        job_type: JOB_TYPE.to_owned(),
+        job_type: JobType::Scheduler.as_str().to_owned(),
         hostname: "host".to_owned(),
         unixname: "somebody".to_owned(),
         executor_class: Some(EXECUTOR_CLASS.to_owned()),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ferroflow_component::{JobType, job_row};
 use ferroflow_execution::{Host, RunMaking};
 use ferroflow_executor::{ExecutorSet, NamedExecutor, executor_events};
 use ferroflow_model::admission::ExecutorName;
@@ -10,7 +11,6 @@ use ferroflow_scheduler::LogPaths;
 use ferroflow_scheduler::active_runs::Obstacle;
 use ferroflow_scheduler::cycle::{CycleReport, Step};
 use ferroflow_scheduler::executors::Executors;
-use ferroflow_scheduler::job;
 use ferroflow_scheduler::scheduler::{Parts, Scheduler};
 use ferroflow_telemetry::clock;
 use jiff::{SignedDuration, Timestamp};
@@ -275,7 +275,10 @@ impl Simulation {
         }
         self.schedulers[number].scheduler.as_ref()?;
         let job_id = self.schedulers[number].job_id;
-        assert!(job::beat(&self.place.db, job_id, self.now).await.unwrap(), "its row is there");
+        assert!(
+            job_row::beat(&self.place.db, JobType::Scheduler, job_id, self.now).await.unwrap(),
+            "its row is there"
+        );
         self.beat_for_processes(number).await;
         self.after(BEAT, Happens::Beat(number));
         None
@@ -285,7 +288,7 @@ impl Simulation {
         let number = self.schedulers.len();
         let host = if self.chance.percent(40) { "host".to_owned() } else { format!("host-{number}") };
         let named = Host { name: host.clone(), user: "somebody".to_owned() };
-        let job_id = job::start(&self.place.db, &named, self.now).await.unwrap();
+        let job_id = job_row::start(&self.place.db, JobType::Scheduler, &named, self.now).await.unwrap();
         let slots = self.world.slots;
         let trusted = SignedDuration::from_secs(self.chance.weighted(&[(1, 0), (1, 20)]));
         let name = ExecutorName { alias: None, module_path: "simulation.Hands".into(), team: None };

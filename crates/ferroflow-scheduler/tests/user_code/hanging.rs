@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferroflow_component::{JobType, job_row};
 use ferroflow_config::Environment;
 use ferroflow_db::connection::Connection;
 use ferroflow_db::{Db, testing};
 use ferroflow_execution::{Asked, Host, SecretsBackend};
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
-use ferroflow_scheduler::{Context, LogPaths, Questions, job};
+use ferroflow_scheduler::{Context, LogPaths, Questions};
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::Server;
 use tokio_util::sync::CancellationToken;
@@ -170,7 +171,7 @@ async fn finish_producers(db: &Db) {
 /// A scheduler whose executor takes tasks, and does nothing with them.
 pub(crate) async fn scheduler(mut cx: Context) -> Scheduler {
     let host = Host::of(&Environment::from_process());
-    cx.job_id = job::start(&cx.db, &host, clock::now()).await.unwrap();
+    cx.job_id = job_row::start(&cx.db, JobType::Scheduler, &host, clock::now()).await.unwrap();
     cx.run_settings.job_id = Some(cx.job_id);
     let parts = Parts {
         cx: Arc::new(cx),

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferroflow_component::{JobType, job_row};
 use ferroflow_config::Environment;
 use ferroflow_execution::Host;
 use ferroflow_executor::{
@@ -11,9 +12,9 @@ use ferroflow_executor::{
     executor_events, executor_names,
 };
 use ferroflow_python::listeners::{Happened, SchedulerListeners};
+use ferroflow_scheduler::LogPaths;
 use ferroflow_scheduler::executors::Executors;
 use ferroflow_scheduler::scheduler::{Parts, Scheduler};
-use ferroflow_scheduler::{LogPaths, job};
 use ferroflow_telemetry::clock;
 use ferroflow_testkit::Server;
 use jiff::SignedDuration;
@@ -59,7 +60,7 @@ async fn schedule_all(site: &Site, limit: Duration) -> Vec<String> {
     site.official(&["listened"]);
     let mut cx = site.scheduler(Duration::from_mins(2)).await;
     let host = Host::of(&Environment::from_process());
-    cx.job_id = job::start(&cx.db, &host, clock::now()).await.unwrap();
+    cx.job_id = job_row::start(&cx.db, JobType::Scheduler, &host, clock::now()).await.unwrap();
     cx.run_settings.job_id = Some(cx.job_id);
     let job_id = cx.job_id;
     let parts = Parts {

@@ -15,9 +15,6 @@ use jiff::Timestamp;
 
 use crate::session::{Session, block_on};
 
-/// Without a threshold of its own, a component is alive as long as it misses no second heartbeat.
-const GRACE: f64 = 2.1;
-
 #[derive(Subcommand)]
 pub(crate) enum JobsCommand {
     /// Tell whether there is a component that lives; the exit status is 1 if not
@@ -105,12 +102,7 @@ pub(crate) async fn alive(db: &Db, asked: &Asked, now: Timestamp) -> Result<usiz
 }
 
 fn is_alive(job: &Job, settings: &Settings, now: Timestamp) -> bool {
-    let threshold = match job.job_type.as_deref() {
-        Some("SchedulerJob") => settings.scheduler.scheduler_health_check_threshold,
-        Some("TriggererJob") => settings.triggerer.triggerer_health_check_threshold,
-        Some("DagProcessorJob") => settings.dag_processor.health_check_threshold,
-        _ => settings.scheduler.job_heartbeat_sec.mul_f64(GRACE),
-    };
+    let threshold = settings.health_threshold(job.job_type.as_deref());
     let since = |heartbeat: Timestamp| Duration::try_from(now.duration_since(heartbeat)).unwrap_or_default();
     job.latest_heartbeat.is_some_and(|heartbeat| since(heartbeat) < threshold)
 }

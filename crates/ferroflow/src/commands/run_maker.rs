@@ -1,7 +1,6 @@
 //! What makes runs of a DAG: with Python, if the DAG has something that only Python can say.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Result;
 use ferroflow_db::Db;
@@ -10,9 +9,7 @@ use ferroflow_execution::backfill::{self, AskedBackfill, MadeBackfill};
 use ferroflow_execution::{Refusal, RunMaking, UserRun, trigger};
 use ferroflow_model::dag::{Dag, WeightRule};
 use ferroflow_model::stored_dag::needs_python;
-use ferroflow_python::task_instances::InstanceRules;
-use ferroflow_python::timetables::Timetables;
-use ferroflow_python::{ForkServer, survey};
+use ferroflow_python::{ForkServer, RunExtensions, survey};
 
 use super::secrets::Keeper;
 use crate::session::Session;
@@ -40,10 +37,9 @@ impl RunMaker {
             Keeper::without_backend(session, db)
         };
         let python = session.start_python().await?;
-        let timetables = Timetables::new(python.clone(), settings.ferroflow.timetable_timeout);
-        let rules = InstanceRules::new(python.clone(), settings.ferroflow.user_code_timeout);
-        let making = RunMaking::new(settings, session.host().user, Some(Arc::new(timetables)))?;
-        Ok(Self { making: making.with_rules(Arc::new(rules)), keeper, python: Some(python) })
+        let RunExtensions { timetables, rules } = RunExtensions::new(&python, settings);
+        let making = RunMaking::new(settings, session.host().user, Some(timetables))?;
+        Ok(Self { making: making.with_rules(rules), keeper, python: Some(python) })
     }
 
     pub(crate) async fn trigger(&self, wanted: &UserRun) -> Result<DagRun, Refusal> {

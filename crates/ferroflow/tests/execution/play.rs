@@ -3,21 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferroflow_component::{JobType, Runtime, RuntimeParts, job_row};
 use ferroflow_config::{Configuration, Settings};
 use ferroflow_dagproc::once::Pass;
-use ferroflow_dagproc::{Context, Host, Parts, run_callbacks_of_run};
+use ferroflow_dagproc::{Context, run_callbacks_of_run};
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{Db, Options, ScopedFutureExt as _, dag_run};
-use ferroflow_execution::InProcessApi;
+use ferroflow_execution::Host;
 use ferroflow_executor::{EventSender, Executor as _, LocalExecutor, Supervision, TaskLogs, executor_events};
 use ferroflow_model::state::{RunState, TriggeredBy};
-use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::{Sink, Stream};
 use ferroflow_scheduler::foreground_run::{Drive, End, RunUpdate, Watcher};
 use ferroflow_scheduler::manual_run::{self, ManualRun};
 use ferroflow_scheduler::run::{ActiveRun, Definition, Pace, RunSettings};
-use ferroflow_scheduler::{Error, LogPaths, Questions};
+use ferroflow_scheduler::{Error, LogPaths};
 use ferroflow_telemetry::clock;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -40,13 +39,13 @@ pub(crate) async fn play(world: &World, waves: Vec<Vec<PlannedRun>>) -> Vec<Stri
     for wave in waves {
         mishaps.extend(stage.play_wave(wave).await);
     }
-    stage.cx.close().await;
-    stage.db.close().await;
+    stage.runtime.close().await;
     mishaps
 }
 
 /// What it takes to run tasks.
 struct Stage {
+    runtime: Runtime,
     db: Db,
     cx: Arc<Context>,
     run_settings: RunSettings,
@@ -63,42 +62,27 @@ impl Stage {
         let settings = Arc::new(Settings::load(&configuration).unwrap());
         let fernet = Arc::new(Fernet::new(settings.core.fernet_key.as_ref().unwrap().expose()).unwrap());
         let db = Db::connect(&Options { pool_size: 10, ..world.database.options() }).await.unwrap();
-        let parts = Parts {
+        let parts = RuntimeParts {
             db: db.clone(),
             settings: Arc::clone(&settings),
             host: Host::of(&environment),
             environment,
-            fernet: Arc::clone(&fernet),
+            fernet,
             python: python(),
         };
         let variables = world.variables().iter().map(|(name, value)| (name.into(), value.into()));
-        let cx = Arc::new(Context::start_with(parts, variables.collect()).await.unwrap());
+        let runtime = Runtime::of(parts, variables.collect());
+        let cx = Arc::new(Context::start(&runtime).await.unwrap());
         Pass::to_store(&cx, &[]).await.unwrap().store(|_| ()).await.unwrap();
-        let (python, host, logs) = (cx.python(), cx.host(), TaskLogs::of(&settings));
-        let api = InProcessApi::for_supervisors(cx.service().clone(), python, &settings, host).unwrap();
-        let supervision =
-            Supervision::new(Arc::new(api), python.clone(), Arc::clone(&settings), host.clone(), logs);
-        let job = &NewJob {
-            job_type: "DagTestJob".to_owned(),
-            hostname: cx.host().name.clone(),
-            unixname: cx.host().user.clone(),
-            executor_class: None,
-        };
+        let (python, host, logs) = (&runtime.python, &runtime.host, TaskLogs::of(&settings));
+        let api = runtime.execution_api().unwrap();
+        let supervision = Supervision::new(api, python.clone(), Arc::clone(&settings), host.clone(), logs);
         let now = clock::now();
-        let job_id =
-            db.transact(|tx| async move { job::insert(tx, job, now).await }.scope_boxed()).await.unwrap();
-        let rules = InstanceRules::new(cx.python().clone(), settings.ferroflow.user_code_timeout);
-        let run_settings = RunSettings {
-            job_id: Some(job_id),
-            unixname: cx.host().user.clone(),
-            fernet,
-            longest_wait: i64::try_from(settings.core.max_task_retry_delay.as_secs()).unwrap(),
-            pace: Pace::Scheduled,
-            rules: Some(Arc::new(rules)),
-            questions: Questions::default(),
-        };
+        let job_id = job_row::start(&db, JobType::DagTest, &runtime.host, now).await.unwrap();
+        let rules = Arc::clone(&cx.extensions().rules);
+        let run_settings = RunSettings::of(&runtime, job_id, Pace::Scheduled, rules);
         let paths = LogPaths::new(&settings.logging.log_filename_template).unwrap();
-        Self { supervision: Arc::new(supervision), db, cx, run_settings, paths, job_id }
+        Self { supervision: Arc::new(supervision), runtime, db, cx, run_settings, paths, job_id }
     }
 
     /// Plays the runs of a wave, and those that their tasks ask for.
@@ -138,7 +122,8 @@ impl Stage {
             .read(|tx| async move { Error::split(Definition::latest(tx, dag_id).await) }.scope_boxed());
         let definition = read.await.unwrap().unwrap();
         let interval =
-            manual_run::data_interval(self.cx.timetables(), &definition, planned.logical_date).await;
+            manual_run::data_interval(&self.cx.extensions().timetables, &definition, planned.logical_date)
+                .await;
         let wanted = ManualRun {
             run_id: planned.run_id(),
             logical_date: Some(planned.logical_date),
@@ -169,7 +154,7 @@ impl Stage {
         let drive = Drive {
             db: &self.db,
             run_settings: &self.run_settings,
-            service: self.cx.service(),
+            service: &self.runtime.service,
             executor: &executor,
             events: &mut events,
             paths: &self.paths,

@@ -1,6 +1,7 @@
 //! `ferroflow dags next-execution`
 
 use std::io::Write;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
@@ -8,8 +9,8 @@ use ferroflow_db::{Json, dag};
 use ferroflow_model::python_datetime;
 use ferroflow_model::stored_dag::ParsedDag;
 use ferroflow_model::timetable::{DataInterval, Restriction, RunInfo, Timetable};
-use ferroflow_python::ForkServer;
 use ferroflow_python::timetables::Timetables;
+use ferroflow_python::{ForkServer, RunExtensions};
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
 
@@ -149,7 +150,7 @@ fn run_after(timetable: &Timetable, last: &RunInfo, now: Timestamp) -> Result<Op
 /// A timetable that only Python can evaluate, and Python.
 struct CustomTimetable {
     server: ForkServer,
-    timetables: Timetables,
+    timetables: Arc<Timetables>,
     document: Json,
 }
 
@@ -162,7 +163,7 @@ impl CustomTimetable {
         let document =
             parsed.custom_timetable.ok_or_else(|| anyhow!("DAG {name:?} has no timetable of its own"))?;
         let server = session.start_python().await?;
-        let timetables = Timetables::new(server.clone(), session.settings.ferroflow.timetable_timeout);
+        let RunExtensions { timetables, .. } = RunExtensions::new(&server, &session.settings);
         Ok(Self { server, timetables, document })
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use ferroflow_component::Shutdown;
 use ferroflow_db::cleaning::{self, KeepLast, Old, Table, WITH_FAB};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _, schema};
 use ferroflow_model::python_datetime;
@@ -16,7 +17,7 @@ use super::asked_tables::{TablesArgs, typed};
 use crate::commands::audit::{AuditAction, note_deed};
 use crate::commands::date_arg::DateArg;
 use crate::output::{Cell, Format, Progress, Records, note};
-use crate::session::{Session, stop_on_signals};
+use crate::session::Session;
 
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -82,8 +83,7 @@ pub(super) async fn run(session: &Session, args: &CleanArgs, out: &mut dyn Write
     } else if !args.yes {
         confirm(&tables, &old, out)?;
     }
-    let stop = CancellationToken::new();
-    stop_on_signals(&stop)?;
+    let Shutdown { stop, .. } = Shutdown::on_signals(|| {})?;
     let outcome = clean_all(&db, args, &tables, &old, &stop, out).await;
     db.close().await;
     outcome

@@ -19,7 +19,7 @@ const MANY: i64 = 10_000_000;
 /// What there is to say, and the database if it can be used.
 pub(super) async fn examine(session: &Session) -> (Topic, Option<Db>) {
     let place = session.database_url().map(|url| url.to_string()).unwrap_or_default();
-    let db = match session.connect().await {
+    let db = match session.connect().await.map_err(anyhow::Error::from) {
         Ok(db) => db,
         Err(error) => {
             let finding = Finding::problem(format!("it cannot be reached: {error:#}")).at(place).advise(

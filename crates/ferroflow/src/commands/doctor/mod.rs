@@ -60,7 +60,7 @@ fn examine(command: &DoctorCommand, environment: &Environment, report: &mut Repo
     let loaded = Configuration::load(environment);
     let session = Session::start_without_warnings(environment);
     let (Ok(configuration), Ok(session)) = (&loaded, &session) else {
-        let error = loaded.err().map(anyhow::Error::from).or(session.err());
+        let error = loaded.err().map(anyhow::Error::from).or(session.err().map(Into::into));
         return report.add(configuration::refused(error));
     };
     report.add(configuration::examine(configuration, &session.settings))?;

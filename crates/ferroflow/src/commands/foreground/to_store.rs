@@ -19,7 +19,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// Parses the DAG's file and stores what is in it: the one that is named or known, else all files.
-pub(crate) async fn store(stage: &Stage, wanted: &Wanted<'_>) -> Result<()> {
+pub(crate) async fn store(stage: &Stage<'_>, wanted: &Wanted<'_>) -> Result<()> {
     if let Some(file) = wanted.file {
         let file = std::path::absolute(file)?;
         let file = file.canonicalize().with_context(|| file.display().to_string())?;
@@ -42,7 +42,7 @@ pub(crate) async fn store(stage: &Stage, wanted: &Wanted<'_>) -> Result<()> {
     refuse_unusable(stage, wanted.dag_id).await
 }
 
-async fn store_file(stage: &Stage, wanted: &Wanted<'_>, file: &Path) -> Result<()> {
+async fn store_file(stage: &Stage<'_>, wanted: &Wanted<'_>, file: &Path) -> Result<()> {
     let pass = Pass::to_store(&stage.cx, wanted.bundles).await?;
     let is_file = |place: &PathBuf| place.canonicalize().is_ok_and(|place| place == file);
     let found = pass.places().find(|(_, _, place)| is_file(place));
@@ -53,9 +53,9 @@ async fn store_file(stage: &Stage, wanted: &Wanted<'_>, file: &Path) -> Result<(
     refuse_unusable(stage, wanted.dag_id).await
 }
 
-async fn refuse_unusable(stage: &Stage, dag_id: &str) -> Result<()> {
+async fn refuse_unusable(stage: &Stage<'_>, dag_id: &str) -> Result<()> {
     match row(stage, dag_id).await? {
-        None => Err(stored::unknown(&stage.db, dag_id).await),
+        None => Err(stored::unknown(stage.db, dag_id).await),
         Some(row) if row.has_import_errors == Some(true) => bail!(
             "the file of DAG {dag_id:?} cannot be imported; `ferroflow dags list-import-errors` tells why"
         ),
@@ -67,11 +67,11 @@ async fn refuse_unusable(stage: &Stage, dag_id: &str) -> Result<()> {
     }
 }
 
-async fn is_usable(stage: &Stage, dag_id: &str) -> Result<bool> {
+async fn is_usable(stage: &Stage<'_>, dag_id: &str) -> Result<bool> {
     let row = row(stage, dag_id).await?;
     Ok(row.is_some_and(|row| !row.is_stale && row.has_import_errors != Some(true)))
 }
 
-async fn row(stage: &Stage, dag_id: &str) -> Result<Option<dag::Dag>> {
+async fn row(stage: &Stage<'_>, dag_id: &str) -> Result<Option<dag::Dag>> {
     Ok(stage.db.read(|tx| async move { dag::find(tx, dag_id).await }.scope_boxed()).await?)
 }

@@ -1,7 +1,7 @@
 //! Connections that others make to this process: so many at a time, each as long as something happens on it.
 //!
-//! Each takes a file descriptor, and tasks need those: nobody may have them all by connecting and saying nothing, nor keep
-//! others from being heard. Whoever comes when all places are taken gets that of the connection on which nothing has
+//! Each takes a file descriptor, and tasks need those: a client may not have them all by connecting and sending nothing, nor
+//! keep others from being answered. A client that comes when all places are taken gets that of the connection on which nothing has
 //! happened for the longest time.
 
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl Capped {
             tokio::task::yield_now().await;
         }
         lock(&self.in_order).close_first();
-        // Nobody closes the semaphore, so there is a place as soon as that connection is gone.
+        // The semaphore is never closed, so there is a place as soon as that connection is gone.
         Arc::clone(&self.room).acquire_owned().await.ok()
     }
 }
@@ -99,7 +99,7 @@ fn lock(in_order: &Mutex<InOrder>) -> std::sync::MutexGuard<'_, InOrder> {
     in_order.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The place of a connection, until somebody else needs it.
+/// The place of a connection, until another one needs it.
 struct Place {
     in_order: Arc<Mutex<InOrder>>,
     turn: u64,
@@ -211,7 +211,7 @@ mod tests {
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
 
-    /// Serves answers, and tells where, and which places are free.
+    /// Serves answers. Returns the address, and the places that are free.
     async fn serve(most: usize, idle: Duration) -> (SocketAddr, Arc<Semaphore>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -244,7 +244,7 @@ mod tests {
                 ask(TcpStream::connect(address).await.unwrap()).await;
             }
         }
-        // Behind all of them somebody asks, and is answered; those that came last still have their places.
+        // A request behind all of them is answered; those that came last still have their places.
         ask(TcpStream::connect(address).await.unwrap()).await;
         for connection in &mut silent[..400 - MOST] {
             assert!(is_closed(connection).await);

@@ -3,25 +3,26 @@
 use std::net::ToSocketAddrs as _;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
 use dns_lookup::{AddrInfoHints, SockType, getaddrinfo};
 use ferroflow_python::host_name;
 
-/// Has the resolver tell the full name (`AI_CANONNAME`).
+use crate::Error;
+
+/// Asks the resolver for the full name (`AI_CANONNAME`).
 const CANONICAL_NAME: i32 = 2;
 
 /// The name that a function gives to a host that calls itself so (`[core] hostname_callable`). Those functions that
 /// Airflow and its guides name need no Python.
-pub(crate) fn of<'p>(
+pub(super) fn of<'p>(
     function: &str,
     own_name: String,
-    python: impl FnOnce() -> Result<&'p Path>,
-) -> Result<String> {
+    python: impl FnOnce() -> Result<&'p Path, Error>,
+) -> Result<String, Error> {
     Ok(match function {
         "airflow.utils.net.getfqdn" => full_name(own_name),
-        "airflow.utils.net.get_host_ip_address" => address(&full_name(own_name))?,
+        "airflow.utils.net.get_host_ip_address" => address(full_name(own_name))?,
         "socket.gethostname" => own_name,
-        _ => host_name::ask(python()?, function).context("[core] hostname_callable")?,
+        _ => host_name::ask(python()?, function)?,
     })
 }
 
@@ -34,8 +35,11 @@ fn full_name(own_name: String) -> String {
     full.filter(|full| !full.is_empty()).unwrap_or(own_name)
 }
 
-fn address(name: &str) -> Result<String> {
-    let mut found = (name, 0).to_socket_addrs().with_context(|| format!("the address of {name}"))?;
+fn address(name: String) -> Result<String, Error> {
+    let mut found = match (name.as_str(), 0).to_socket_addrs() {
+        Ok(found) => found,
+        Err(source) => return Err(Error::NoAddress { name, source }),
+    };
     let address = found.find(std::net::SocketAddr::is_ipv4);
-    Ok(address.with_context(|| format!("{name} has no address of IPv4"))?.ip().to_string())
+    address.map(|address| address.ip().to_string()).ok_or(Error::NoIpv4Address(name))
 }

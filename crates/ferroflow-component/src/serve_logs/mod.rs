@@ -1,4 +1,4 @@
-//! The logs of tasks that ran on this host, for an API server that shows them.
+//! The logs of tasks, or of triggers, that ran on this host, for an API server that shows them.
 //!
 //! `GET /log/<path below base_log_folder>`, with a token in `Authorization` that names that very path. Nothing else is
 //! served, and nothing outside of the folder, whatever the path or a link says. A thread of its own does it, so that who
@@ -18,7 +18,6 @@ use axum::routing::any;
 use ferroflow_config::Settings;
 use ferroflow_telemetry::{chain, clock};
 use percent_encoding::percent_decode_str;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tower_http::services::ServeFile;
 
@@ -29,52 +28,78 @@ use crate::capped::Capped;
 /// How many may read at a time.
 const MAX_CONNECTIONS: usize = 64;
 
+/// The logs of a host, and where they are served.
+pub struct LogServer {
+    folder: PathBuf,
+    port: u16,
+    /// The option that names the port.
+    option: &'static str,
+    secret: String,
+}
+
+impl LogServer {
+    /// Where tasks run: beside a scheduler with a local executor, or a worker.
+    pub fn of_tasks(settings: &Settings) -> Self {
+        let (port, option) = (settings.logging.worker_log_server_port, "[logging] worker_log_server_port");
+        Self::new(settings, port, option)
+    }
+
+    /// Where triggers run.
+    pub fn of_triggers(settings: &Settings) -> Self {
+        let (port, option) = (settings.logging.trigger_log_server_port, "[logging] trigger_log_server_port");
+        Self::new(settings, port, option)
+    }
+
+    fn new(settings: &Settings, port: u16, option: &'static str) -> Self {
+        let secret = settings.api.secret_key.as_ref().map_or("", |secret| secret.expose()).to_owned();
+        Self { folder: settings.logging.base_log_folder.clone(), port, option, secret }
+    }
+
+    /// Serves the logs until what is returned is dropped. A port that is taken is no reason to do nothing else: another
+    /// component of this host serves the same files.
+    pub fn listen(self) -> Option<impl Future<Output = ()> + Send + 'static> {
+        let Self { folder, port, option, secret } = self;
+        // Or there is no IPv6 here.
+        let listener = TcpListener::bind(("::", port)).or_else(|_| TcpListener::bind(("0.0.0.0", port)));
+        let listener = listener
+            .inspect_err(|error| {
+                tracing::warn!("logs of tasks are not served: port {port} ({option}): {error}");
+            })
+            .ok()?;
+        if secret.is_empty() {
+            tracing::warn!(
+                "requests for logs of tasks are refused until [api] secret_key is the same everywhere"
+            );
+        }
+        let router = router(Served { folder, secret });
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let serving = std::thread::Builder::new().name("serve logs".to_owned()).spawn(move || {
+            if let Err(error) = serve(listener, router, &stopped) {
+                tracing::error!("logs of tasks are not served any more: {}", chain(&error));
+            }
+        });
+        if let Err(error) = serving {
+            tracing::warn!("logs of tasks are not served: there is no thread for it: {error}");
+        }
+        Some(async move {
+            let _stops_with_this = stop.drop_guard();
+            std::future::pending::<()>().await;
+        })
+    }
+}
+
 /// What requests are answered from.
 struct Served {
     folder: PathBuf,
     secret: String,
 }
 
-/// Serves logs until it is aborted. A port that is taken is no reason to schedule nothing: another scheduler of this host
-/// serves the same files.
-pub(crate) fn listen(settings: &Settings) -> JoinHandle<()> {
-    let port = settings.logging.worker_log_server_port;
-    // Or there is no IPv6 here.
-    let listener = TcpListener::bind(("::", port)).or_else(|_| TcpListener::bind(("0.0.0.0", port)));
-    let listener = match listener {
-        Ok(listener) => listener,
-        Err(error) => {
-            tracing::warn!(
-                "logs of tasks are not served: port {port} ([logging] worker_log_server_port): {error}"
-            );
-            return tokio::spawn(async {});
-        }
-    };
-    let secret = settings.api.secret_key.as_ref().map_or("", |secret| secret.expose());
-    if secret.is_empty() {
-        tracing::warn!(
-            "requests for logs of tasks are refused until [api] secret_key is the same everywhere"
-        );
-    }
-    let served = Served { folder: settings.logging.base_log_folder.clone(), secret: secret.to_owned() };
-    let router = Router::new()
+fn router(served: Served) -> Router {
+    Router::new()
         .route("/log/{*path}", any(answer))
         .fallback(|| async { nothing() })
-        .with_state(Arc::new(served));
-    let stop = CancellationToken::new();
-    let stopped = stop.clone();
-    let serving = std::thread::Builder::new().name("serve logs".to_owned()).spawn(move || {
-        if let Err(error) = serve(listener, router, &stopped) {
-            tracing::error!("logs of tasks are not served any more: {}", chain(&error));
-        }
-    });
-    if let Err(error) = serving {
-        tracing::warn!("logs of tasks are not served: there is no thread for it: {error}");
-    }
-    tokio::spawn(async move {
-        let _stops_with_this = stop.drop_guard();
-        std::future::pending::<()>().await;
-    })
+        .with_state(Arc::new(served))
 }
 
 /// Serves until it is stopped.
@@ -149,8 +174,24 @@ impl Served {
     }
 }
 
-/// As the official server tells it.
+/// In the form of the official server.
 fn refusal(status: StatusCode, detail: &str) -> Response {
     let body = serde_json::json!({ "detail": detail }).to_string();
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use ferroflow_config::{Configuration, Environment};
+
+    use super::*;
+
+    #[test]
+    fn tasks_and_triggers_have_their_logs_served_on_ports_of_their_own() {
+        let environment = Environment::empty("/nowhere");
+        let settings = Settings::load(&Configuration::load(&environment).unwrap()).unwrap();
+        let servers = [LogServer::of_tasks(&settings), LogServer::of_triggers(&settings)];
+        assert_eq!(servers.each_ref().map(|server| server.port), [8793, 8794]);
+        assert!(servers.iter().all(|server| server.folder == settings.logging.base_log_folder));
+    }
 }
