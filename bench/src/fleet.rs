@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use ferroflow_component::{JobType, job_row};
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::{Db, Options, notifications};
@@ -22,7 +23,7 @@ use ferroflow_scheduler::chores::{KeptBack, Unsettled};
 use ferroflow_scheduler::executors::Executors;
 use ferroflow_scheduler::run::{Pace, RunSettings};
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
-use ferroflow_scheduler::{Context, Definitions, LOCK_PATIENCE, LogPaths, Progress, Questions, job};
+use ferroflow_scheduler::{Context, Definitions, LOCK_PATIENCE, LogPaths, Progress, Questions};
 use ferroflow_telemetry::{LogForm, clock, start_logging};
 use jiff::SignedDuration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -73,7 +74,7 @@ async fn schedule() -> Result<()> {
     start_logging(&settings.logging.logging_level, LogForm { is_json: false, file: None })?;
     let db = Db::connect(&database_options(&settings)).await?;
     let host = Host::of(&environment);
-    let job_id = job::start(&db, &host, clock::now()).await?;
+    let job_id = job_row::start(&db, JobType::Scheduler, &host, clock::now()).await?;
     let python = settings.ferroflow.python.as_deref().context("[ferroflow] python names no interpreter")?;
     let mut options = ForkServerOptions::new(python);
     // How soon Python is there is not what is measured.
@@ -97,7 +98,7 @@ async fn schedule() -> Result<()> {
     });
     Scheduler::new(parts, clock::now()).run(&stop, Loops::new(None, false)).await;
     besides.iter().for_each(tokio::task::JoinHandle::abort);
-    job::end(&db, job_id, JobState::Success, clock::now()).await?;
+    job_row::end(&db, JobType::Scheduler, job_id, JobState::Success, clock::now()).await?;
     python.stop().await;
     Ok(())
 }
@@ -105,7 +106,7 @@ async fn schedule() -> Result<()> {
 async fn beat(db: Db, job_id: i64, interval: Duration) {
     loop {
         tokio::time::sleep(interval).await;
-        if let Err(error) = job::beat(&db, job_id, clock::now()).await {
+        if let Err(error) = job_row::beat(&db, JobType::Scheduler, job_id, clock::now()).await {
             tracing::warn!(%error, "the scheduler's heartbeat is missing");
         }
     }

@@ -1,5 +1,7 @@
 //! All tables of options, read at once.
 
+use std::time::Duration;
+
 use crate::configuration::Configuration;
 use crate::error::Invalid;
 use crate::rule::Reader;
@@ -7,6 +9,9 @@ use crate::sections::{
     Api, ApiAuth, Callbacks, Celery, ConnectionTest, Core, DagProcessor, Database, ExecutionApi, Ferroflow,
     Logging, Metrics, Operators, Scheduler, Secrets, StateStore, Traces, Triggerer, Workers,
 };
+
+/// Without a threshold of its own, a component is alive as long as it misses no second heartbeat.
+const GRACE: f64 = 2.1;
 
 /// Makes the struct of all sections, and the function that reads them.
 macro_rules! settings {
@@ -65,6 +70,16 @@ impl Settings {
         match read(&mut reader) {
             Some(settings) if reader.problems.is_empty() => Ok(settings),
             _ => Err(Invalid { problems: reader.problems }),
+        }
+    }
+
+    /// For how long a component with such a row in `job` may not show that it lives before it is taken for dead.
+    pub fn health_threshold(&self, job_type: Option<&str>) -> Duration {
+        match job_type {
+            Some("SchedulerJob") => self.scheduler.scheduler_health_check_threshold,
+            Some("TriggererJob") => self.triggerer.triggerer_health_check_threshold,
+            Some("DagProcessorJob") => self.dag_processor.health_check_threshold,
+            _ => self.scheduler.job_heartbeat_sec.mul_f64(GRACE),
         }
     }
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use ferroflow_config::Settings;
 use ferroflow_db::dag::priority_parsing_request::ParsingRequest;
 use ferroflow_db::dag::{self, priority_parsing_request as parsing_request};
-use ferroflow_db::{ScopedFutureExt as _, callback, dag_bundle, job};
+use ferroflow_db::{ScopedFutureExt as _, callback, dag_bundle};
 use ferroflow_model::staleness::{self, Gone, Whereabouts};
-use ferroflow_telemetry::clock::{self, signed};
+use ferroflow_telemetry::clock::signed;
 use ferroflow_telemetry::metrics::dag_processing as metrics;
 use jiff::{SignedDuration, Timestamp};
 
@@ -25,7 +25,7 @@ use crate::manager::Manager;
 /// A thing to do from time to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Chore {
-    Heartbeat,
+    LinkLatestLogs,
     TakeRequests,
     TakeCallbacks,
     RescueCallbacks,
@@ -39,7 +39,7 @@ pub(crate) enum Chore {
 impl fmt::Display for Chore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Heartbeat => "showing that the processor lives",
+            Self::LinkLatestLogs => "linking the latest logs",
             Self::TakeRequests => "taking requests for files to be parsed",
             Self::TakeCallbacks => "taking callbacks",
             Self::RescueCallbacks => "taking over callbacks of dead processors",
@@ -55,8 +55,6 @@ impl fmt::Display for Chore {
 /// What came of a chore.
 pub(crate) enum ChoreDone {
     Nothing,
-    /// The row of this processor was gone, and is there again.
-    NewJob(i64),
     Requested(Vec<ParsingRequest>),
     Callbacks(Taken),
     /// Nothing is left to do, ever.
@@ -75,7 +73,7 @@ impl Chores {
         const SOON: std::time::Duration = std::time::Duration::from_secs(5);
         let processor = &settings.dag_processor;
         let always = [
-            (Chore::Heartbeat, settings.scheduler.job_heartbeat_sec),
+            (Chore::LinkLatestLogs, settings.scheduler.job_heartbeat_sec),
             (Chore::TakeRequests, SECOND),
             (Chore::TakeCallbacks, SECOND),
             (Chore::RescueCallbacks, processor.health_check_threshold),
@@ -142,10 +140,13 @@ type Work = Pin<Box<dyn Future<Output = Result<ChoreDone, Error>> + Send>>;
 
 /// Begins a chore. `None` if that was all.
 pub(crate) fn begin(manager: &mut Manager, chore: Chore, now: Timestamp) -> Option<Work> {
-    let (cx, job_id) = (Arc::clone(&manager.cx), manager.job_id);
+    let (cx, job_id) = (Arc::clone(&manager.cx), manager.job_id.get());
     let bundles = || manager.bundles.keys().map(ToString::to_string).collect::<Vec<String>>();
     match chore {
-        Chore::Heartbeat => Some(Box::pin(async move { heartbeat(&cx, job_id, now).await })),
+        Chore::LinkLatestLogs => {
+            link_latest_logs(&cx, now);
+            None
+        }
         Chore::TakeRequests => {
             let bundles = bundles();
             Some(Box::pin(async move { take_requests(&cx, &bundles).await }))
@@ -239,18 +240,10 @@ pub(crate) async fn mark_stale(cx: &Context, stored: HashMap<DagFile, LastStored
     Ok(())
 }
 
-async fn heartbeat(cx: &Context, job_id: i64, now: Timestamp) -> Result<ChoreDone, Error> {
-    let lives =
-        cx.db.transact(|tx| async move { job::heartbeat(tx, job_id, now).await }.scope_boxed()).await?;
-    metrics::heartbeat();
-    if !lives {
-        tracing::warn!(job_id, "the row of this processor in the table job was removed; it gets another");
-        return Ok(ChoreDone::NewJob(cx.announce(now).await?));
-    }
-    if let Err(error) = cx.logs.link_latest(clock::now()) {
+fn link_latest_logs(cx: &Context, now: Timestamp) {
+    if let Err(error) = cx.logs.link_latest(now) {
         tracing::warn!("the link to the latest logs cannot be made: {error}");
     }
-    Ok(ChoreDone::Nothing)
 }
 
 async fn take_requests(cx: &Context, bundles: &[String]) -> Result<ChoreDone, Error> {
@@ -292,11 +285,11 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_stops_no_chore() {
         let at = |second| Timestamp::from_second(second).unwrap();
-        let intervals = BTreeMap::from([(Chore::Heartbeat, SignedDuration::from_secs(5))]);
+        let intervals = BTreeMap::from([(Chore::LinkLatestLogs, SignedDuration::from_secs(5))]);
         let mut chores = Chores { intervals, due: BTreeSet::new() };
-        chores.done(Chore::Heartbeat, at(10_000));
+        chores.done(Chore::LinkLatestLogs, at(10_000));
         assert_eq!(chores.take_due(at(10_004)), []);
-        assert_eq!(chores.take_due(at(5_000)), [Chore::Heartbeat]);
+        assert_eq!(chores.take_due(at(5_000)), [Chore::LinkLatestLogs]);
         assert_eq!(chores.take_due(at(5_000)), [], "it is under way");
     }
 }

@@ -1,51 +1,31 @@
 //! What every part of the processor works with.
 
 use std::error::Error as StdError;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ferroflow_config::{Environment, Settings};
-use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::job::{self, NewJob};
-use ferroflow_db::{Db, ScopedFutureExt as _};
+use ferroflow_component::Runtime;
+use ferroflow_config::Settings;
+use ferroflow_db::Db;
 use ferroflow_execution::wire::{Asker, Client, ParsingRequests};
-use ferroflow_execution::{InProcessApi, MaskRules, Masker, Rules, Service};
+use ferroflow_execution::{Host, InProcessApi, MaskRules, Masker, Service};
 use ferroflow_model::file_queue::SortMode;
-use ferroflow_operations::secrets::{PythonBackend, SecretsBackend};
 use ferroflow_python::bundles::{Bundles, ConfiguredBundle};
-use ferroflow_python::extensions::{Discovery, Listeners, SecretsBackends};
-use ferroflow_python::timetables::Timetables;
-use ferroflow_python::{ForkServer, ForkServerOptions, ParseLimits};
+use ferroflow_python::extensions::{Discovery, Listeners};
+use ferroflow_python::{ForkServer, ParseLimits, RunExtensions};
 use ferroflow_telemetry::clock;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Mutex, OnceCell};
 
+use crate::Error;
 use crate::child_log::ChildLogs;
 use crate::files::{Candidate, IgnoreSyntax, ListingRules, SafeMode};
 use crate::store::StoreSettings;
-use crate::{Error, Host};
 
 /// How long a processor waits for a row that another transaction has locked before it does something else.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
-
-/// What a processor is made from.
-pub struct Parts {
-    /// The metadata database.
-    pub db: Db,
-    /// The configuration.
-    pub settings: Arc<Settings>,
-    /// Where `AIRFLOW_VAR_…` and `AIRFLOW_CONN_…` are.
-    pub environment: Environment,
-    /// What encrypts variables and connections.
-    pub fernet: Arc<Fernet>,
-    /// The interpreter, which has Airflow.
-    pub python: PathBuf,
-    /// This host.
-    pub host: Host,
-}
 
 /// What every part of the processor works with. One per process.
 pub struct Context {
@@ -54,7 +34,7 @@ pub struct Context {
     pub(crate) python: ForkServer,
     pub(crate) bundles: Bundles,
     configured: OnceCell<Vec<ConfiguredBundle>>,
-    pub(crate) timetables: Timetables,
+    pub(crate) extensions: RunExtensions,
     pub(crate) listeners: Listeners,
     service: Service,
     pub(crate) logs: ChildLogs,
@@ -101,59 +81,39 @@ impl Drop for Waits<'_> {
 }
 
 impl Context {
-    /// Starts Python, and asks it which bundles are configured.
-    pub async fn start(parts: Parts) -> Result<Self, Error> {
-        Self::start_with(parts, Vec::new()).await
-    }
-
-    /// The same, with environment variables for user code besides those of this process.
-    pub async fn start_with(parts: Parts, variables: Vec<(OsString, OsString)>) -> Result<Self, Error> {
-        let cx = Self::at_first_use(parts, variables);
+    /// Waits until Python has told which bundles are configured.
+    pub async fn start(runtime: &Runtime) -> Result<Self, Error> {
+        let cx = Self::new(runtime);
         cx.configured().await?;
         Ok(cx)
     }
 
-    /// The same, but Python is started when it is first needed, and what needs it waits.
-    pub fn at_first_use(parts: Parts, variables: Vec<(OsString, OsString)>) -> Self {
-        let Parts { db, settings, environment, fernet, python, host } = parts;
-        let options = ForkServerOptions { environment: variables, ..ForkServerOptions::new(python) };
-        let python = ForkServer::at_first_use(options);
-        let own = &settings.ferroflow;
-        let bundles = Bundles::new(python.clone(), own.bundle_timeout);
-        let masker = Arc::new(Masker::new(MaskRules::of(&settings)));
+    /// The same without waiting: what needs Python first waits for it.
+    pub fn new(runtime: &Runtime) -> Self {
+        let (settings, python) = (&runtime.settings, &runtime.python);
+        let masker = Arc::new(Masker::new(MaskRules::of(settings)));
         let logging = &settings.logging;
         let logs = ChildLogs::new(
             logging.dag_processor_child_process_log_directory.clone(),
             &logging.dag_processor_log_target,
             Arc::clone(&masker),
         );
-        let backend = settings.secrets.backend.as_ref().map(|name| {
-            let backend = PythonBackend::new(name, SecretsBackends::new(python.clone()));
-            Arc::new(backend) as Arc<dyn SecretsBackend>
-        });
         Self {
-            store: StoreSettings::new(&settings, Arc::clone(&fernet)),
-            service: Service {
-                db: db.clone(),
-                fernet,
-                environment: Arc::new(environment),
-                backend,
-                timetables: None,
-                rules: Rules::of(&settings),
-            },
-            timetables: Timetables::new(python.clone(), own.timetable_timeout),
+            store: StoreSettings::new(settings, Arc::clone(&runtime.fernet)),
+            service: runtime.service.clone(),
+            extensions: runtime.extensions(),
             listeners: Listeners::new(python.clone()),
             discovery: Arc::new(Discovery::new(python.clone())),
             hears_import_errors: Mutex::default(),
             waiting_for_python: AtomicUsize::default(),
             has_stale_dags_to_forget: AtomicBool::default(),
-            db,
-            settings,
-            python,
-            bundles,
+            db: runtime.db.clone(),
+            settings: Arc::clone(settings),
+            python: python.clone(),
+            bundles: Bundles::new(python.clone(), settings.ferroflow.bundle_timeout),
             configured: OnceCell::new(),
             logs,
-            host,
+            host: runtime.host.clone(),
             masker,
         }
     }
@@ -163,7 +123,7 @@ impl Context {
     /// locked rows would use up the connections.
     #[must_use]
     pub fn of_a_processor(self) -> Self {
-        self.timetables.blame_classes();
+        self.extensions.timetables.blame_classes();
         let db = self.db.with_lock_patience(LOCK_PATIENCE);
         Self { service: Service { db: db.clone(), ..self.service }, db, ..self }
     }
@@ -176,11 +136,6 @@ impl Context {
             Ok::<_, Error>(self.bundles.list().await?)
         };
         Ok(self.configured.get_or_try_init(ask).await?)
-    }
-
-    /// Where processes that run user code come from.
-    pub fn python(&self) -> &ForkServer {
-        &self.python
     }
 
     /// What answers user code.
@@ -198,14 +153,9 @@ impl Context {
         ParsingRequests { client, asker: Asker { errand, ..Asker::default() } }
     }
 
-    /// This host.
-    pub fn host(&self) -> &Host {
-        &self.host
-    }
-
-    /// Who evaluates custom timetables.
-    pub fn timetables(&self) -> &Timetables {
-        &self.timetables
+    /// Custom timetables, weight rules and the mutation hook.
+    pub fn extensions(&self) -> &RunExtensions {
+        &self.extensions
     }
 
     /// How the files of a bundle are found.
@@ -292,20 +242,9 @@ impl Context {
 
     /// Ends the helpers that have loaded plugins: the next questions find them as they are now.
     pub(crate) async fn load_plugins_anew(&self) {
-        self.timetables.restart().await;
+        self.extensions.timetables.restart().await;
         self.listeners.restart().await;
         *self.hears_import_errors.lock().await = Hearing::Unasked;
-    }
-
-    /// Adds a row for this processor to the table `job`.
-    pub(crate) async fn announce(&self, now: Timestamp) -> Result<i64, Error> {
-        let job = &NewJob {
-            job_type: "DagProcessorJob".to_owned(),
-            hostname: self.host.name.clone(),
-            unixname: self.host.user.clone(),
-            executor_class: None,
-        };
-        Ok(self.db.transact(|tx| async move { job::insert(tx, job, now).await }.scope_boxed()).await?)
     }
 
     fn ask_the_sites_own_rule(&self) -> SafeMode {
@@ -342,20 +281,22 @@ async fn ask(
 /// A database, and a processor without Python.
 #[cfg(test)]
 pub(crate) async fn without_python() -> (ferroflow_testkit::TestDb, Context) {
+    use ferroflow_component::RuntimeParts;
+    use ferroflow_config::{Configuration, Environment};
     use ferroflow_testkit::{Server, TestDb};
 
     let database = TestDb::migrated(Server::Sqlite).await;
     let environment = Environment::empty("/nowhere");
-    let configuration = ferroflow_config::Configuration::load(&environment).expect("there is no file");
-    let parts = Parts {
+    let configuration = Configuration::load(&environment).expect("there is no file");
+    let parts = RuntimeParts {
         db: database.connect().await,
         settings: Arc::new(Settings::load(&configuration).expect("nothing is set")),
         environment,
-        fernet: Arc::new(Fernet::default()),
+        fernet: Arc::default(),
         python: "/nowhere/python".into(),
         host: Host { name: "host".to_owned(), user: "somebody".to_owned() },
     };
-    (database, Context::at_first_use(parts, Vec::new()))
+    (database, Context::new(&Runtime::of(parts, Vec::new())))
 }
 
 #[cfg(test)]

@@ -9,6 +9,11 @@ use crate::store::StoreError;
 /// What can go wrong with the processor itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    #[error("the DAG processor could not be started")]
+    NotStarted(#[source] Box<Error>),
+    /// Its row in `job`.
+    #[error(transparent)]
+    Component(#[from] ferroflow_component::Error),
     /// The database.
     #[error("the metadata database")]
     Database(#[from] ferroflow_db::Error),

@@ -128,7 +128,6 @@ impl Manager {
     pub(crate) fn chore_done(&mut self, done: ChoreDone) {
         match done {
             ChoreDone::Nothing => {}
-            ChoreDone::NewJob(job_id) => self.job_id = job_id,
             ChoreDone::Requested(requests) => {
                 for request in requests {
                     let Some(tracked) = self.bundles.get_mut(request.bundle_name.as_str()) else { continue };

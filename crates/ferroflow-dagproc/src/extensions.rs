@@ -45,7 +45,7 @@ pub(crate) struct BetweenTransactions<'a>(pub(crate) &'a Context);
 impl store::Timetables for BetweenTransactions<'_> {
     async fn describe(&self, timetable: &Json) -> Result<Description, String> {
         let _waits = self.0.waits_for_python();
-        store::Timetables::describe(&self.0.timetables, timetable).await
+        store::Timetables::describe(&*self.0.extensions.timetables, timetable).await
     }
 
     async fn next_run(
@@ -55,6 +55,6 @@ impl store::Timetables for BetweenTransactions<'_> {
         restriction: &Restriction,
     ) -> Result<Option<RunInfo>, String> {
         let _waits = self.0.waits_for_python();
-        store::Timetables::next_run(&self.0.timetables, timetable, last, restriction).await
+        store::Timetables::next_run(&*self.0.extensions.timetables, timetable, last, restriction).await
     }
 }

@@ -29,15 +29,11 @@ mod waiting_callbacks;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferroflow_db::{ScopedFutureExt as _, job};
-use ferroflow_model::state::JobState;
-use ferroflow_telemetry::clock;
-use tokio_util::sync::CancellationToken;
+use ferroflow_component::{JobType, Runtime, Services, Shutdown, run_job};
 
 pub use callbacks::run_callbacks_of_run;
-pub use context::{Context, Parts};
+pub use context::Context;
 pub use error::Error;
-pub use ferroflow_execution::Host;
 
 use manager::Manager;
 
@@ -50,36 +46,21 @@ pub struct Options {
     pub num_runs: Option<u32>,
 }
 
-/// How long the database may take to note the end: a service manager has no more patience.
+/// How long the database may take for the last writes: a service manager has no more patience.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Processes DAG files until it is told to stop, or until all were parsed as often as asked.
-pub async fn run(cx: Arc<Context>, options: &Options, stop: &CancellationToken) -> Result<(), Error> {
-    let mut job_id = cx.announce(clock::now()).await?;
-    let outcome = serve(&cx, options, &mut job_id, stop).await;
-    cx.python.stop().await;
-    let state = if outcome.is_ok() { JobState::Success } else { JobState::Failed };
-    let now = clock::now();
-    let finish = cx.db.transact(|tx| async move { job::finish(tx, job_id, state, now).await }.scope_boxed());
-    // A service manager does not wait for a database that is gone: without a heartbeat, the row tells the same.
-    match tokio::time::timeout(LAST_WORDS, finish).await {
-        Ok(finished) => outcome.and(finished.map(drop).map_err(Error::from)),
-        Err(_) => outcome,
+/// Processes DAG files until it is stopped, or until all were parsed as often as asked.
+pub async fn run(runtime: &Runtime, options: &Options, shutdown: &Shutdown) -> Result<(), Error> {
+    let cx = Arc::new(Context::new(runtime).of_a_processor());
+    tokio::select! {
+        configured = cx.configured() => {
+            configured.map_err(|error| Error::NotStarted(Box::new(error)))?;
+        }
+        () = shutdown.stop.cancelled() => return Ok(()),
     }
-}
-
-/// `job_id` may become another, if the row is removed.
-async fn serve(
-    cx: &Arc<Context>,
-    options: &Options,
-    job_id: &mut i64,
-    stop: &CancellationToken,
-) -> Result<(), Error> {
-    let mut manager = tokio::select! {
-        manager = Manager::prepare(Arc::clone(cx), options, *job_id) => manager?,
-        () = stop.cancelled() => return Ok(()),
-    };
-    let outcome = manager.serve(stop).await;
-    *job_id = manager.job_id;
-    outcome
+    run_job(runtime, JobType::DagProcessor, Services::default(), async |job| {
+        let mut manager = Manager::prepare(cx, options, job).await?;
+        manager.serve(&shutdown.stop).await
+    })
+    .await
 }

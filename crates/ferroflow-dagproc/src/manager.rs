@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferroflow_component::{Job, JobId, LoopStatus};
 use ferroflow_execution::tell_unreadable;
 use ferroflow_model::file_queue::{FileQueue, QueueRules};
 use ferroflow_telemetry::clock::{self, signed};
@@ -36,7 +37,8 @@ const MAX_SLEEP: SignedDuration = SignedDuration::from_secs(1);
 
 pub(crate) struct Manager {
     pub(crate) cx: Arc<Context>,
-    pub(crate) job_id: i64,
+    pub(crate) job_id: JobId,
+    status: Arc<LoopStatus>,
     pub(crate) bundles: BTreeMap<Arc<str>, Tracked>,
     pub(crate) queue: FileQueue<DagFile>,
     pub(crate) statistics: HashMap<DagFile, Statistics>,
@@ -89,7 +91,7 @@ pub(crate) enum Event {
 impl Manager {
     /// Begins to watch the folders of the bundles. Those that are not ours are noted in the database, as Airflow does;
     /// ours when they are looked at, each by itself: one whose class fails or hangs keeps no other waiting.
-    pub(crate) async fn prepare(cx: Arc<Context>, options: &Options, job_id: i64) -> Result<Self, Error> {
+    pub(crate) async fn prepare(cx: Arc<Context>, options: &Options, job: &Job) -> Result<Self, Error> {
         let configured = cx.configured().await?.to_vec();
         let names: BTreeSet<String> = configured.iter().map(|bundle| bundle.name.clone()).collect();
         let unknown: Vec<&str> =
@@ -118,7 +120,8 @@ impl Manager {
         let mut manager = Self {
             chores: Chores::new(&cx.settings, clock::now()),
             cx,
-            job_id,
+            job_id: job.id.clone(),
+            status: Arc::clone(&job.status),
             bundles,
             queue: FileQueue::new(rules),
             statistics: HashMap::new(),
@@ -146,8 +149,10 @@ impl Manager {
     pub(crate) async fn serve(&mut self, stop: &CancellationToken) -> Result<(), Error> {
         while !self.is_done() && !stop.is_cancelled() {
             let now = clock::now();
+            self.status.begins("BeginWhatIsDue", now);
             self.begin_what_is_due(now);
             let wait = self.time_until_something_is_due(now);
+            self.status.waits();
             tokio::select! {
                 () = stop.cancelled() => {}
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
@@ -196,7 +201,7 @@ impl Manager {
             _ => None,
         });
         Held {
-            job_id: self.job_id,
+            job_id: self.job_id.get(),
             ids: self.callbacks.iter().map(Callback::id).chain(running).collect(),
             is_all: !self.is_at(Chore::TakeCallbacks),
         }

@@ -162,12 +162,7 @@ impl Pass {
 impl Context {
     /// What Python says about a custom timetable, or what went wrong.
     pub async fn describe_timetable(&self, timetable: &Json) -> Result<Description, String> {
-        Timetables::describe(&self.timetables, timetable).await
-    }
-
-    /// Ends Python, and all that it started.
-    pub async fn close(&self) {
-        self.python.stop().await;
+        Timetables::describe(&*self.extensions.timetables, timetable).await
     }
 }
 

@@ -1,5 +1,6 @@
 //! What tests do to a database server: make and drop whole databases, and run SQL of their own.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use sqlx::{Connection as _, Executor as _, MySqlConnection, PgConnection, SqliteConnection};
@@ -41,6 +42,11 @@ pub async fn disconnect_everybody(server: &str, database: &str) -> Result<(), sq
     connection.close().await
 }
 
+/// The statements that a database and its clones have run, each with whether it has found or changed a row.
+pub fn statements_run(db: &Db) -> BTreeMap<&'static str, bool> {
+    db.ran.all()
+}
+
 /// The text in each row of a query with one column, `answer`, which is never NULL.
 pub async fn texts(db: &Db, question: &str) -> Result<Vec<String>, Error> {
     db.read(|tx| {
@@ -55,7 +61,7 @@ pub async fn texts(db: &Db, question: &str) -> Result<Vec<String>, Error> {
 
 /// For how many seconds a transaction on MariaDB or MySQL waits for a row.
 pub async fn lock_wait(tx: &mut Tx) -> Result<String, Error> {
-    let question = "SELECT CAST(innodb_lock_wait_timeout AS CHAR) AS answer";
+    let question = "SELECT CAST(@@innodb_lock_wait_timeout AS CHAR) AS answer";
     let rows = tx.fetch_text("asking for patience", question, Vec::new()).await?;
     rows.first().map_or(Ok(String::new()), |row| row.get("answer"))
 }

@@ -33,6 +33,13 @@ pub struct AuditAction<'a> {
     pub logical_date: Option<Timestamp>,
 }
 
+impl<'a> AuditAction<'a> {
+    /// An event that is about no DAG.
+    pub const fn named(event: &'a str) -> Self {
+        Self { event, dag_id: None, task_id: None, logical_date: None }
+    }
+}
+
 impl Operations {
     /// Writes down what is about to be done, as Airflow does before it looks whether it can be: every verb that changes
     /// something begins with it. That this fails is no reason not to do it.

@@ -16,14 +16,22 @@
 pub mod asset;
 mod audit;
 pub mod backfill;
+pub mod cleaning;
+pub mod connection;
 pub mod connection_text;
 pub mod dag;
 pub mod dag_run;
 mod error;
+pub mod fernet_key;
+pub mod import_error;
+pub mod job;
 mod operations;
+pub mod pool;
 pub mod secrets;
+pub mod table_size;
 pub mod task_instance;
 mod user_code;
+pub mod variable;
 
 pub use audit::{AuditAction, Caller};
 pub use error::{OperationError, Problem};

@@ -4,8 +4,10 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use ferroflow_config::Settings;
 use ferroflow_telemetry::metrics::user_code;
 use serde::Deserialize;
 use serde_json::json;
@@ -13,12 +15,34 @@ use serde_json::json;
 use crate::ForkServer;
 use crate::asking::{Asking, NoAnswer, Subject};
 use crate::helper::{Helper, HelperError, Helpers, PythonError, read};
+use crate::task_instances::InstanceRules;
+use crate::timetables::Timetables;
 
 /// How long one of these may take: they stand in the way of everything else.
 const LIMIT: Duration = Duration::from_mins(1);
 
 /// How many secrets are looked for at once: one that takes long keeps no other task waiting.
 const LOOKUPS: usize = 4;
+
+/// What a site wrote in Python and runs depend on: its timetables, and its weight rules and mutation hook.
+///
+/// They are asked in processes of their own, which start when the first question is asked.
+#[derive(Clone)]
+pub struct RunExtensions {
+    pub timetables: Arc<Timetables>,
+    pub rules: Arc<InstanceRules>,
+}
+
+impl RunExtensions {
+    /// Extensions that may take as long for each answer as `[ferroflow]` says.
+    pub fn new(python: &ForkServer, settings: &Settings) -> Self {
+        let limits = &settings.ferroflow;
+        Self {
+            timetables: Arc::new(Timetables::new(python.clone(), limits.timetable_timeout)),
+            rules: Arc::new(InstanceRules::new(python.clone(), limits.user_code_timeout)),
+        }
+    }
+}
 
 /// `[core] might_contain_dag_callable`, where it is not Airflow's own.
 pub struct Discovery(Helper);

@@ -43,6 +43,7 @@ mod zygote;
 
 pub use child::{Child, ChildLimits, Entry, Exit, Usage};
 pub use error::{Error, Result};
+pub use extensions::RunExtensions;
 pub use given_up::Remains;
 pub use message::{Answer, Answers};
 pub use options::{ForkServerOptions, Purpose};

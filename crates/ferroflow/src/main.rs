@@ -2,12 +2,9 @@
 //!
 //! One binary. Each command is a file in `commands`; what they do is in the libraries.
 
-mod capped;
 mod commands;
 mod daemon;
-mod host_name;
 mod output;
-mod serve_logs;
 mod session;
 
 use std::io::{self, Write as _};

@@ -10,9 +10,7 @@ use ferroflow_model::key::{RunKey, TaskInstanceKey};
 use ferroflow_model::state::{RunState, TaskState};
 use ferroflow_operations::asset::Mappings;
 use ferroflow_operations::dag_run::{self, BadRunIdPattern, RunMaking, trigger_by_task};
-use ferroflow_python::ForkServer;
-use ferroflow_python::task_instances::InstanceRules;
-use ferroflow_python::timetables::Timetables;
+use ferroflow_python::{ForkServer, RunExtensions};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -56,10 +54,9 @@ impl InProcessApi {
         settings: &Settings,
         host: &Host,
     ) -> Result<Self, BadRunIdPattern> {
-        let timetables = Arc::new(Timetables::new(python.clone(), settings.ferroflow.timetable_timeout));
-        let rules = InstanceRules::new(python.clone(), settings.ferroflow.user_code_timeout);
-        let making = RunMaking::new(settings, host.user.clone(), Some(Arc::clone(&timetables)))?
-            .with_rules(Arc::new(rules));
+        let RunExtensions { timetables, rules } = RunExtensions::new(python, settings);
+        let making =
+            RunMaking::new(settings, host.user.clone(), Some(Arc::clone(&timetables)))?.with_rules(rules);
         let db = service.db.with_lock_patience(LOCK_PATIENCE);
         Ok(Self::new(Service { db, timetables: Some(timetables), ..service }).with_run_making(making))
     }

@@ -2,6 +2,7 @@
 
 mod bundles;
 mod delete;
+mod demands;
 mod find;
 mod list;
 mod next_runs;
@@ -10,6 +11,7 @@ mod usable;
 
 pub use bundles::check_bundles;
 pub use delete::{DagDeletion, delete};
+pub use demands::{Demands, demands};
 pub(crate) use find::decoded;
 pub use find::{StoredDag, find, find_row, find_row_if_there, unknown};
 pub use list::{ListedDags, details, details_of, list};

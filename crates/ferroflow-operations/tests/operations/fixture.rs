@@ -8,7 +8,7 @@ use ferroflow_model::state::TriggeredBy;
 use ferroflow_operations::secrets::Secrets;
 use ferroflow_operations::{Caller, Operations};
 use ferroflow_testkit::{Server, TestDb};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 /// Encrypts nothing of value.
 const KEY: &str = "Zm9yIHRlc3RzIG9ubHksIG5vdCBmb3Igc2VjcmV0cyE=";
@@ -16,12 +16,19 @@ const KEY: &str = "Zm9yIHRlc3RzIG9ubHksIG5vdCBmb3Igc2VjcmV0cyE=";
 /// Operations on a database with nothing in it but the default pool.
 pub(crate) struct Fixture {
     pub(crate) database: TestDb,
+    pub(crate) configuration: Configuration,
     pub(crate) operations: Operations,
 }
 
 impl Fixture {
     pub(crate) async fn new() -> Self {
-        let environment = Environment::empty("/nonexistent").with("AIRFLOW_HOME", "/nonexistent");
+        Self::with(&[]).await
+    }
+
+    /// The same with environment variables.
+    pub(crate) async fn with(variables: &[(&str, &str)]) -> Self {
+        let home = Environment::empty("/nonexistent").with("AIRFLOW_HOME", "/nonexistent");
+        let environment = variables.iter().fold(home, |all, (name, value)| all.with(*name, *value));
         let configuration = Configuration::load(&environment).unwrap();
         let settings = Arc::new(Settings::load(&configuration).unwrap());
         let database = TestDb::migrated(Server::Sqlite).await;
@@ -38,7 +45,7 @@ impl Fixture {
             event_prefix: "cli_",
             audit_extra: Json::from(json!({"host_name": "here"})),
         };
-        Self { database, operations: Operations::new(settings, secrets, caller) }
+        Self { database, configuration, operations: Operations::new(settings, secrets, caller) }
     }
 
     /// What the audit log has, the first event first.
@@ -48,5 +55,12 @@ impl Fixture {
 
     pub(crate) async fn texts(&self, question: &str) -> Vec<String> {
         texts(&self.operations.db, question).await.unwrap()
+    }
+}
+
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        other => panic!("{other} is no object"),
     }
 }

@@ -32,11 +32,13 @@ async fn a_run_is_of_its_caller_and_schedulers_are_notified() {
     assert!(run.run_id.starts_with("manual__"), "{}", run.run_id);
     assert_eq!((run.run_type, run.state), (RunType::Manual, RunState::Queued));
     assert_eq!(run.triggering_user_name.as_deref(), Some("ada"));
-    let unixnames = fixture.texts("SELECT task_id || ' ' || unixname AS answer FROM task_instance ORDER BY 1");
+    let unixnames =
+        fixture.texts("SELECT task_id || ' ' || unixname AS answer FROM task_instance ORDER BY 1");
     assert_eq!(unixnames.await, ["first airflow", "second airflow"]);
     assert_eq!(notified(&mut notifications), [Notification::QueuedOf { dag_id: "daily".to_owned() }]);
     assert_eq!(run.logical_date, Some("2024-03-01T06:00:00Z".parse().unwrap()), "fractions are cut off");
-    let logged = fixture.texts("SELECT event || ' ' || dag_id || ' ' || logical_date AS answer FROM log").await;
+    let logged =
+        fixture.texts("SELECT event || ' ' || dag_id || ' ' || logical_date AS answer FROM log").await;
     assert_eq!(logged.len(), 1);
     assert!(logged[0].starts_with("cli_dag_trigger daily 2024-03-01 06:00:00.5"), "{logged:?}");
     let exact = TriggerRequest { keeps_microseconds: true, run_id: Some("exact".to_owned()), ..wanted };

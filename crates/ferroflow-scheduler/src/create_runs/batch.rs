@@ -99,7 +99,7 @@ struct Task<'a> {
     now: Timestamp,
 }
 
-/// What is to be written.
+/// The rows of one transaction.
 #[derive(Default)]
 struct Writes {
     runs: Vec<Plan>,

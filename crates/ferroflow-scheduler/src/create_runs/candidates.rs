@@ -69,7 +69,7 @@ pub(super) async fn gather(
         dags.iter().filter(|dag| dag.triggered_at.is_some()).map(Seen::dag_id).collect();
     let mut turns: Vec<(String, bool)> = Vec::new();
     for decision in create::decide(&facts, now, usize::MAX) {
-        // Who waits for Python takes nobody's place.
+        // A DAG that waits for Python takes no other's place.
         let is_wanted = matches!(decision.verdict, Verdict::Create(_) | Verdict::AdvanceOnly);
         let silence = is_wanted.then(|| silence(cx, decision.dag_id, &triggered)).flatten();
         if let Some(reason) = silence {
@@ -215,7 +215,7 @@ pub(super) fn condition_of(definition: &Arc<Definition>) -> Option<&AssetConditi
     definition.assets().filter(|_| !definition.is_partitioned() && !is_never_triggered(definition))
 }
 
-/// Whether a timetable of somebody's own waits for assets, but is not of the kind that official schedulers make runs
+/// Whether a custom timetable waits for assets, but is not of the kind that official schedulers make runs
 /// for.
 fn is_never_triggered(definition: &Definition) -> bool {
     let described = definition.described.get();

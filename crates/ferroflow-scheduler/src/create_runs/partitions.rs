@@ -27,7 +27,7 @@ use crate::put_off::PutOff;
 use crate::run::Definition;
 use crate::{Context, Error};
 
-/// So many pending partitions are looked at together. All of them are looked at: who waits in vain hides nobody.
+/// So many pending partitions are looked at together. All of them are looked at: one that waits in vain hides no other.
 const PAGE: i64 = 500;
 
 /// Makes a run for every pending partition whose assets are there, and deletes those that can have none any more.
@@ -92,7 +92,7 @@ struct Page {
     unreadable: Vec<(String, String)>,
     fingerprints: HashMap<String, Value>,
     assets: Assets,
-    /// What Python says, where a mapper or a timetable is somebody's own.
+    /// What Python says, where a mapper or a timetable is a custom one.
     said: Said,
 }
 
@@ -172,7 +172,7 @@ impl Page {
             match verdict {
                 Verdict::Create { run, no_date } => {
                     if let Some(reason) = no_date {
-                        tracing::warn!(dag_id, key = run.partition_key, %reason, "the run of a partition has no date");
+                        tracing::warn!(dag_id, key = run.partition_key, %reason, "run of a partition has no date");
                     }
                     // The same key, which lives as long as the page does.
                     let partition_key = Some(partition.partition_key.as_str());

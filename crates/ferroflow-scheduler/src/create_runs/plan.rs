@@ -1,4 +1,4 @@
-//! What is to be written for one DAG.
+//! The run that a DAG gets.
 
 use ferroflow_db::dag::scheduling::DagFacts as DagRow;
 use ferroflow_model::dag::Dag;
@@ -154,7 +154,7 @@ pub(super) fn next_after(
         Ok(next) => Ok(Some(next)),
         Err(NoNextRun::Over) => Ok(None),
         Err(NoNextRun::Failed(reason)) => {
-            tracing::error!(dag_id = %dag.dag_id, %reason, "the next run cannot be computed; the DAG has none");
+            tracing::error!(dag_id = %dag.dag_id, %reason, "next run cannot be computed; the DAG has none");
             Ok(None)
         }
         Err(NoNextRun::AskPython(_)) => match asked {

@@ -123,7 +123,7 @@ pub(crate) async fn migrate(session: &Session, out: &mut dyn Write) -> Result<()
 async fn check(session: &Session, args: &CheckArgs, out: &mut dyn Write) -> Result<()> {
     let mut tries_left = args.retry;
     let db = loop {
-        match session.connect().await {
+        match session.connect().await.map_err(anyhow::Error::from) {
             Ok(db) => break db,
             Err(error) if tries_left > 0 && !is_misconfigured(&error) => {
                 tracing::warn!("{error:#}; {tries_left} more tries");
@@ -177,7 +177,7 @@ async fn check_migrations(session: &Session, args: &CheckMigrationsArgs, out: &m
 
 /// What is missing for the tables to be right.
 async fn missing(session: &Session) -> Result<Option<anyhow::Error>> {
-    let db = match session.connect().await {
+    let db = match session.connect().await.map_err(anyhow::Error::from) {
         Ok(db) => db,
         // The file is made by whoever makes the tables.
         Err(error) if matches!(error.downcast_ref(), Some(ConnectError::SqliteMissing(_))) => {

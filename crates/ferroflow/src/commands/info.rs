@@ -39,7 +39,7 @@ pub(crate) fn run(environment: &Environment, out: &mut dyn Write) -> Result<()> 
 /// The server and the state of its tables. A database that cannot be used is news, not a failure: this command
 /// is what people run to find out.
 async fn database(session: &Session) -> (String, String) {
-    let db = match session.connect().await {
+    let db = match session.connect().await.map_err(anyhow::Error::from) {
         Ok(db) => db,
         Err(error) => return ("not connected".to_owned(), format!("{error:#}")),
     };

@@ -1,7 +1,6 @@
 //! One file per command.
 
 pub(crate) mod assets;
-mod audit;
 pub(crate) mod backfill;
 pub(crate) mod completion;
 pub(crate) mod config;
@@ -16,6 +15,7 @@ mod foreground;
 pub(crate) mod info;
 pub(crate) mod jobs;
 mod json_arg;
+mod masking;
 mod operations;
 mod pattern;
 pub(crate) mod pools;

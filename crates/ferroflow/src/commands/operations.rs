@@ -9,10 +9,11 @@ use anyhow::{Result, anyhow};
 use ferroflow_db::{Db, Json, schema};
 use ferroflow_model::state::TriggeredBy;
 use ferroflow_operations::secrets::Secrets;
-use ferroflow_operations::{Caller, OperationError, Operations};
+use ferroflow_operations::{AuditAction, Caller, OperationError, Operations};
 use serde_json::json;
 
-use super::audit::masking;
+use super::masking;
+use super::secrets::Keeper;
 use super::user_code::CommandUserCode;
 use crate::session::Session;
 
@@ -62,6 +63,32 @@ pub(crate) fn of(session: &Session, db: &Db) -> Operations {
         backend: None,
     };
     Operations::new(Arc::clone(&session.settings), secrets, caller(session))
+}
+
+/// Has the backend of `[secrets] backend` asked, too, as long as the work goes on. Python is started if there is one.
+pub(crate) async fn with_backend<T>(
+    session: &Session,
+    work: impl AsyncFnOnce(&Operations) -> Result<T>,
+) -> Result<T> {
+    let opened = open(session).await?;
+    let keeper = Keeper::open(session, &opened.db).await?;
+    let secrets = Secrets { backend: keeper.service().backend.clone(), ..opened.secrets.clone() };
+    let outcome = work(&Operations { secrets, ..opened.operations.clone() }).await;
+    keeper.close().await;
+    outcome
+}
+
+/// What a request is made of. Where there is none, since a file cannot be read, say, the audit log has the attempt all the
+/// same, as Airflow's has: its commands write to it before they look at what they are given.
+pub(crate) async fn logged_if_failed<T>(
+    operations: &Operations,
+    action: &AuditAction<'_>,
+    read: Result<T>,
+) -> Result<T> {
+    if read.is_err() {
+        operations.audit(action).await;
+    }
+    read
 }
 
 fn caller(session: &Session) -> Caller {

@@ -1,12 +1,10 @@
 //! Variables and connections, wherever they come from.
 
-use std::sync::Arc;
-
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use ferroflow_dagproc::Context;
+use ferroflow_component::Runtime;
 use ferroflow_db::Db;
-use ferroflow_execution::{Rules, Service};
+use ferroflow_execution::Service;
 
 use crate::output::OutputArgs;
 use crate::session::Session;
@@ -41,30 +39,22 @@ impl ListingArgs {
 /// Python is started.
 pub(crate) struct Keeper {
     service: Service,
-    with_backend: Option<Context>,
+    with_backend: Option<Runtime>,
 }
 
 impl Keeper {
     pub(crate) async fn open(session: &Session, db: &Db) -> Result<Self> {
         if session.settings.secrets.backend.is_some() {
-            let started = Context::start(session.parts(db, session.host())?).await;
-            let context = started.context("the secrets backend cannot be asked")?;
-            return Ok(Self { service: context.service().clone(), with_backend: Some(context) });
+            let runtime = Runtime::new(session, db.clone(), session.host(), Vec::new())?;
+            runtime.python_ready().await.context("the secrets backend cannot be asked")?;
+            return Ok(Self { service: runtime.service.clone(), with_backend: Some(runtime) });
         }
         Ok(Self::without_backend(session, db))
     }
 
     /// The same, where nobody will ask for what only a backend has.
     pub(crate) fn without_backend(session: &Session, db: &Db) -> Self {
-        let service = Service {
-            db: db.clone(),
-            fernet: Arc::clone(&session.fernet),
-            environment: Arc::new(session.environment().clone()),
-            backend: None,
-            timetables: None,
-            rules: Rules::of(&session.settings),
-        };
-        Self { service, with_backend: None }
+        Self { service: session.service(db), with_backend: None }
     }
 
     pub(crate) fn service(&self) -> &Service {
@@ -72,8 +62,8 @@ impl Keeper {
     }
 
     pub(crate) async fn close(self) {
-        if let Some(context) = self.with_backend {
-            context.close().await;
+        if let Some(runtime) = self.with_backend {
+            runtime.python.stop().await;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `ferroflow dags next-execution`
 
 use std::io::Write;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};

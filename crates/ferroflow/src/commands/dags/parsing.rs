@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
+use ferroflow_component::{Runtime, Shutdown};
 use ferroflow_dagproc::Context;
 use ferroflow_dagproc::once::{FileParsed, Pass};
 use ferroflow_model::stored_dag::ParsedDag;
 use ferroflow_python::{ImportError, ParseOutcome};
-use tokio_util::sync::CancellationToken;
 
 use super::stored;
 use crate::output::{Format, Progress};
-use crate::session::{Session, block_on_threads, stop_on_signals};
+use crate::session::{Session, block_on_threads};
 
 /// A file of a bundle and what is in it.
 #[derive(Debug)]
@@ -43,12 +43,12 @@ pub(crate) fn with_parser<T>(
     work: impl AsyncFnOnce(&Arc<Context>) -> Result<T>,
 ) -> Result<T> {
     block_on_threads(async {
-        let stop = CancellationToken::new();
-        stop_on_signals(&stop)?;
+        let Shutdown { stop, .. } = Shutdown::on_signals(|| {})?;
         let interrupted = || anyhow!("interrupted");
         let db = stored::connect(session).await?;
+        let runtime = Runtime::new(session, db, session.host(), Vec::new())?;
         let cx = tokio::select! {
-            cx = Context::start(session.parts(&db, session.host())?) => cx,
+            cx = Context::start(&runtime) => cx,
             () = stop.cancelled() => return Err(interrupted()),
         };
         let cx = Arc::new(cx.context("DAG files cannot be parsed")?);
@@ -56,8 +56,7 @@ pub(crate) fn with_parser<T>(
             outcome = work(&cx) => outcome,
             () = stop.cancelled() => Err(interrupted()),
         };
-        cx.close().await;
-        db.close().await;
+        runtime.close().await;
         outcome
     })
 }

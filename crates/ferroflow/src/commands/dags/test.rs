@@ -64,7 +64,7 @@ pub(super) fn run(args: &TestArgs, session: &Session, out: &mut dyn Write) -> Re
         conf: args.conf.as_deref().map(|text| object("--conf", text)).transpose()?,
         patterns: args.mark_success_pattern.iter().map(|text| pattern(text)).collect::<Result<_>>()?,
     };
-    let (run, end) = on_stage(session, Vec::new(), async |stage| test(args, session, stage, asked).await)?;
+    let (run, end) = on_stage(session, Vec::new(), async |stage| test(args, stage, asked).await)?;
     summary(&run).print(args.output.output, out)?;
     match (end, run.row.state) {
         (End::Finished(verdict), RunState::Success) => Ok(note(&verdict)?),
@@ -80,7 +80,7 @@ pub(super) fn run(args: &TestArgs, session: &Session, out: &mut dyn Write) -> Re
     }
 }
 
-async fn test(args: &TestArgs, session: &Session, stage: &Stage, asked: Asked) -> Result<(ActiveRun, End)> {
+async fn test(args: &TestArgs, stage: &Stage<'_>, asked: Asked) -> Result<(ActiveRun, End)> {
     let dag_id = args.dag_id.as_str();
     let wanted = Wanted { dag_id, bundles: &args.bundles.bundle_name, file: args.dagfile_path.as_deref() };
     tokio::select! {
@@ -101,24 +101,24 @@ async fn test(args: &TestArgs, session: &Session, stage: &Stage, asked: Asked) -
         triggering_user_name: Some("dag_test".to_owned()),
         unixname: stage.run_settings.unixname.clone(),
     };
-    let replaced = make(&stage.db, &stage.run_settings, &definition, wanted).await?;
+    let replaced = make(stage.db, &stage.run_settings, &definition, wanted).await?;
     if let Some(replaced) = replaced {
         tell(&format!("run {replaced}, of the same logical date, is replaced"));
     }
     tell(&format!("run {run_id} of DAG {dag_id}"));
     let mut run = stage.load(dag_id, &run_id).await?;
-    let (executor, mut events) = stage.executor(session)?;
+    let (executor, mut events) = stage.executor()?;
     let is_marked = |task_id: &str| asked.patterns.iter().any(|pattern| pattern.is_match(task_id));
     let drive = Drive {
-        db: &stage.db,
+        db: stage.db,
         run_settings: &stage.run_settings,
-        service: stage.cx.service(),
+        service: stage.service(),
         executor: &executor,
         events: &mut events,
         paths: &stage.paths,
         is_marked: &is_marked,
         watcher: &mut Terminal,
-        stop: &stage.stop,
+        stop: stage.stop,
     };
     let end = Box::pin(drive.to_the_end(&mut run)).await;
     executor.shut_down().await;

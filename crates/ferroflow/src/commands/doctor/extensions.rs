@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ferroflow_config::Settings;
 use ferroflow_python::survey::{self, Extensions, Implementation, Plugin};
+use ferroflow_telemetry::chain;
 
 use super::finding::{Finding, Topic, last_line};
 use crate::session::Session;
@@ -18,7 +19,7 @@ const USUAL_XCOM: &str = "airflow.sdk.execution_time.xcom.BaseXCom";
 
 /// What Airflow finds, or why it could not be asked.
 pub(super) async fn ask(session: &Session) -> Result<Extensions, String> {
-    let python = session.start_python().await.map_err(|error| shortened(&format!("{error:#}")))?;
+    let python = session.start_python().await.map_err(|error| shortened(&chain(&error)))?;
     survey::extensions(python, LIMIT).await.map_err(|error| shortened(&error.to_string()))
 }
 

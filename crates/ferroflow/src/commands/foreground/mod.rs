@@ -8,116 +8,97 @@ mod when;
 
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
+use ferroflow_component::{Job, JobType, Runtime, Services, Session, Shutdown, run_job};
 use ferroflow_dagproc::{Context, run_callbacks_of_run};
-use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{Db, ScopedFutureExt as _};
-use ferroflow_execution::InProcessApi;
+use ferroflow_execution::Service;
 use ferroflow_executor::{
     EventSender, ExecutorEvents, LocalExecutor, Supervision, TaskLogs, executor_events,
 };
-use ferroflow_model::state::JobState;
 use ferroflow_model::timetable::DataInterval;
-use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_scheduler::run::{ActiveRun, Definition, Pace, RunSettings};
-use ferroflow_scheduler::{LogPaths, Questions, manual_run};
-use ferroflow_telemetry::{chain, clock};
+use ferroflow_scheduler::{LogPaths, manual_run};
+use ferroflow_telemetry::clock;
 use jiff::Timestamp;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::dags::stored;
-use crate::session::{self, Session, block_on_threads, stop_and_hurry_on_signals};
+use crate::session::block_on_threads;
 
 pub(crate) use summary::summary;
 pub(crate) use terminal::{Terminal, callback_sink, tell, tell_waiting};
 pub(crate) use to_store::{Wanted, store};
 pub(crate) use when::{NOT_A_DATE, logical_date, read_date};
 
-/// What is known to the table `job` as; nobody takes it for a scheduler or a processor.
-const JOB_TYPE: &str = "DagTestJob";
-
-/// How long the database may take to note the end.
-const LAST_WORDS: Duration = Duration::from_secs(5);
-
 /// All that it takes to run tasks here.
-pub(crate) struct Stage {
-    pub(crate) db: Db,
+pub(crate) struct Stage<'r> {
+    runtime: &'r Runtime,
+    pub(crate) db: &'r Db,
     pub(crate) cx: Arc<Context>,
     pub(crate) run_settings: RunSettings,
     pub(crate) paths: LogPaths,
-    pub(crate) stop: CancellationToken,
-    hurry: CancellationToken,
+    pub(crate) stop: &'r CancellationToken,
+    hurry: &'r CancellationToken,
     job_id: i64,
-    heart: (CancellationToken, JoinHandle<()>),
 }
 
-/// Does something with a stage. Ctrl-C is told to it by `stage.stop`; until the work begins, it ends the command.
+/// Does something with a stage. Ctrl-C cancels `stage.stop`; until the work begins, it ends the command.
 pub(crate) fn on_stage<T>(
     session: &Session,
     variables: Vec<(OsString, OsString)>,
-    work: impl AsyncFnOnce(&Stage) -> Result<T>,
+    work: impl AsyncFnOnce(&Stage<'_>) -> Result<T>,
 ) -> Result<T> {
     block_on_threads(async {
-        let (stop, hurry) = (CancellationToken::new(), CancellationToken::new());
-        stop_and_hurry_on_signals(&stop, &hurry, || {})?;
-        let stage = tokio::select! {
-            stage = Stage::open(session, variables, (stop.clone(), hurry)) => stage?,
-            () = stop.cancelled() => return Err(anyhow!("interrupted")),
+        let shutdown = Shutdown::on_signals(|| {})?;
+        let opened = tokio::select! {
+            opened = Box::pin(open(session, variables)) => opened,
+            () = shutdown.stop.cancelled() => return Err(anyhow!("interrupted")),
         };
-        let outcome = Box::pin(work(&stage)).await;
-        let closed = stage.close(outcome.is_ok()).await;
-        let done = outcome?;
-        closed.map(|()| done)
+        let (runtime, cx) = opened?;
+        let outcome = run_job(&runtime, JobType::DagTest, Services::default(), async |job| {
+            let stage = Stage::new(&runtime, cx, job, &shutdown)?;
+            Box::pin(work(&stage)).await
+        });
+        let outcome = outcome.await;
+        runtime.close().await;
+        outcome
     })
 }
 
-impl Stage {
-    async fn open(
-        session: &Session,
-        variables: Vec<(OsString, OsString)>,
-        (stop, hurry): (CancellationToken, CancellationToken),
-    ) -> Result<Self> {
-        let db = stored::connect(session).await?;
-        let cx = Context::start_with(session.parts(&db, session.host_of_rows()?)?, variables).await;
-        let cx = Arc::new(cx.context("DAG files cannot be parsed")?);
-        let job = &NewJob {
-            job_type: JOB_TYPE.to_owned(),
-            hostname: cx.host().name.clone(),
-            unixname: cx.host().user.clone(),
-            executor_class: None,
-        };
-        let now = clock::now();
-        let job_id = db.transact(|tx| async move { job::insert(tx, job, now).await }.scope_boxed()).await?;
-        let wait = session.settings.core.max_task_retry_delay;
-        let rules = InstanceRules::new(cx.python().clone(), session.settings.ferroflow.user_code_timeout);
-        let run_settings = RunSettings {
-            job_id: Some(job_id),
-            unixname: cx.host().user.clone(),
-            fernet: Arc::clone(&session.fernet),
-            longest_wait: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
-            pace: Pace::AtOnce,
-            rules: Some(Arc::new(rules)),
-            questions: Questions::default(),
-        };
-        let paths = LogPaths::new(&session.settings.logging.log_filename_template)?;
-        let ended = CancellationToken::new();
-        let pause = session.settings.scheduler.scheduler_heartbeat_sec;
-        let heart = (ended.clone(), tokio::spawn(beat(db.clone(), job_id, pause, ended)));
-        Ok(Self { db, cx, run_settings, paths, stop, hurry, job_id, heart })
+async fn open(session: &Session, variables: Vec<(OsString, OsString)>) -> Result<(Runtime, Arc<Context>)> {
+    let runtime = Runtime::connect(session, variables).await?;
+    let cx = Context::start(&runtime).await.context("DAG files cannot be parsed")?;
+    Ok((runtime, Arc::new(cx)))
+}
+
+impl<'r> Stage<'r> {
+    fn new(runtime: &'r Runtime, cx: Arc<Context>, job: &Job, shutdown: &'r Shutdown) -> Result<Self> {
+        let (job_id, rules) = (job.id.get(), Arc::clone(&cx.extensions().rules));
+        Ok(Self {
+            runtime,
+            db: &runtime.db,
+            cx,
+            run_settings: RunSettings::of(runtime, job_id, Pace::AtOnce, rules),
+            paths: LogPaths::new(&runtime.settings.logging.log_filename_template)?,
+            stop: &shutdown.stop,
+            hurry: &shutdown.hurry,
+            job_id,
+        })
+    }
+
+    pub(crate) fn service(&self) -> &Service {
+        &self.runtime.service
     }
 
     /// What runs tasks, with their logs on the terminal as well, and what it tells.
-    pub(crate) fn executor(&self, session: &Session) -> Result<(LocalExecutor, ExecutorEvents)> {
-        let mut logs = TaskLogs::of(&session.settings);
+    pub(crate) fn executor(&self) -> Result<(LocalExecutor, ExecutorEvents)> {
+        let Runtime { settings, python, host, .. } = self.runtime;
+        let mut logs = TaskLogs::of(settings);
         logs.echo = Some(Arc::new(Terminal));
-        let (service, python, host) = (self.cx.service().clone(), self.cx.python(), self.cx.host());
-        let api = InProcessApi::for_supervisors(service, python, &session.settings, host)?;
-        let settings = Arc::clone(&session.settings);
-        let supervision = Supervision::new(Arc::new(api), python.clone(), settings, host.clone(), logs);
-        let slots = usize::try_from(session.settings.core.parallelism).unwrap_or(usize::MAX);
+        let api = self.runtime.execution_api()?;
+        let supervision = Supervision::new(api, python.clone(), Arc::clone(settings), host.clone(), logs);
+        let slots = usize::try_from(settings.core.parallelism).unwrap_or(usize::MAX);
         let (channel, events) = executor_events();
         let events_of = EventSender::new(Arc::new(LocalExecutor::name()), channel);
         Ok((LocalExecutor::new(Arc::new(supervision), slots, events_of), events))
@@ -134,11 +115,11 @@ impl Stage {
 
     /// What a run of this date processes.
     pub(crate) async fn data_interval(&self, definition: &Definition, at: Timestamp) -> Result<DataInterval> {
-        Ok(manual_run::data_interval(self.cx.timetables(), definition, at).await?)
+        Ok(manual_run::data_interval(&self.cx.extensions().timetables, definition, at).await?)
     }
 
     pub(crate) async fn load(&self, dag_id: &str, run_id: &str) -> Result<ActiveRun> {
-        Ok(ActiveRun::load(&self.db, &self.run_settings, dag_id, run_id, clock::now()).await?)
+        Ok(ActiveRun::load(self.db, &self.run_settings, dag_id, run_id, clock::now()).await?)
     }
 
     /// Runs what the run and its tasks have left for a DAG processor, until Ctrl-C; if that has stopped the run, until the
@@ -146,47 +127,13 @@ impl Stage {
     pub(crate) async fn run_callbacks(&self, run: &ActiveRun) -> Result<()> {
         let bundle = &run.definition.bundle_name;
         let (key, sink) = ((run.row.dag_id.as_str(), run.row.run_id.as_str()), callback_sink());
-        let interrupted = if self.stop.is_cancelled() { &self.hurry } else { &self.stop };
+        let interrupted = if self.stop.is_cancelled() { self.hurry } else { self.stop };
         tokio::select! {
             number = run_callbacks_of_run(&self.cx, key, bundle, self.job_id, &sink) => {
                 number.context("the callbacks of the run")?;
                 Ok(())
             }
             () = interrupted.cancelled() => Err(anyhow!("interrupted: callbacks of the run are left to a DAG processor")),
-        }
-    }
-
-    async fn close(self, is_good: bool) -> Result<()> {
-        let state = if is_good { JobState::Success } else { JobState::Failed };
-        self.cx.close().await;
-        let (ended, heart) = self.heart;
-        ended.cancel();
-        let (db, job_id, now) = (&self.db, self.job_id, clock::now());
-        let finish = async {
-            // A heartbeat after the end would bring the job back to life.
-            heart.await?;
-            db.transact(|tx| async move { job::finish(tx, job_id, state, now).await }.scope_boxed()).await?;
-            anyhow::Ok(())
-        };
-        // Without a heartbeat, the row tells the same.
-        let finished = tokio::time::timeout(LAST_WORDS, finish).await;
-        session::close(db).await;
-        finished.unwrap_or(Ok(()))
-    }
-}
-
-/// Shows that this lives, as long as it does: schedulers take the tasks of one that does not for orphans.
-async fn beat(db: Db, job_id: i64, pause: Duration, ended: CancellationToken) {
-    loop {
-        tokio::select! {
-            () = ended.cancelled() => return,
-            () = tokio::time::sleep(pause) => {}
-        }
-        let now = clock::now();
-        let beaten =
-            db.transact(|tx| async move { job::heartbeat(tx, job_id, now).await.map(drop) }.scope_boxed());
-        if let Err(error) = beaten.await {
-            tracing::warn!(job_id, "the heartbeat is not written: {}", chain(&error));
         }
     }
 }

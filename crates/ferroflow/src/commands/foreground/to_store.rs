@@ -18,13 +18,13 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// Parses the DAG's file and stores what is in it: the one that is named or known, else all files.
-pub(crate) async fn store(stage: &Stage, wanted: &Wanted<'_>) -> Result<()> {
+pub(crate) async fn store(stage: &Stage<'_>, wanted: &Wanted<'_>) -> Result<()> {
     if let Some(file) = wanted.file {
         let file = std::path::absolute(file)?;
         let file = file.canonicalize().with_context(|| file.display().to_string())?;
         return store_file(stage, wanted, &file).await;
     }
-    let known = dag::find_row_if_there(&stage.db, wanted.dag_id).await?;
+    let known = dag::find_row_if_there(stage.db, wanted.dag_id).await?;
     let known = known.and_then(|row| Some((row.bundle_name, row.relative_fileloc?)));
     if let Some((bundle, path)) = known {
         let pass = Pass::to_store(&stage.cx, wanted.bundles).await?;
@@ -38,10 +38,10 @@ pub(crate) async fn store(stage: &Stage, wanted: &Wanted<'_>) -> Result<()> {
     }
     // It may have moved, or nobody has ever seen it.
     Pass::to_store(&stage.cx, wanted.bundles).await?.store(|_| ()).await?;
-    Ok(dag::find_usable(&stage.db, wanted.dag_id).await.map(drop)?)
+    Ok(dag::find_usable(stage.db, wanted.dag_id).await.map(drop)?)
 }
 
-async fn store_file(stage: &Stage, wanted: &Wanted<'_>, file: &Path) -> Result<()> {
+async fn store_file(stage: &Stage<'_>, wanted: &Wanted<'_>, file: &Path) -> Result<()> {
     let pass = Pass::to_store(&stage.cx, wanted.bundles).await?;
     let is_file = |place: &PathBuf| place.canonicalize().is_ok_and(|place| place == file);
     let found = pass.places().find(|(_, _, place)| is_file(place));
@@ -49,11 +49,11 @@ async fn store_file(stage: &Stage, wanted: &Wanted<'_>, file: &Path) -> Result<(
         bail!("{} is no DAG file of a configured bundle", file.display());
     };
     pass.only(|of, relative| of == bundle && relative == path).store(|_| ()).await?;
-    Ok(dag::find_usable(&stage.db, wanted.dag_id).await.map(drop)?)
+    Ok(dag::find_usable(stage.db, wanted.dag_id).await.map(drop)?)
 }
 
-async fn is_usable(stage: &Stage, dag_id: &str) -> Result<bool> {
-    match dag::find_usable(&stage.db, dag_id).await {
+async fn is_usable(stage: &Stage<'_>, dag_id: &str) -> Result<bool> {
+    match dag::find_usable(stage.db, dag_id).await {
         Ok(_) => Ok(true),
         Err(error @ OperationError::Database(_)) => Err(error.into()),
         Err(_) => Ok(false),

@@ -20,16 +20,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use ferroflow_component::{Process, Runtime, Shutdown};
 use ferroflow_config::Environment;
-use ferroflow_dagproc::Context;
 use ferroflow_db::Db;
 use ferroflow_telemetry::{chain, clock};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use crate::commands::scheduler::Work;
 use crate::output::Text;
-use crate::session::{self, block_on_threads};
+use crate::session::block_on_threads;
 use happenings::happenings;
 use look::Looker;
 use prepare::{Prepared, prepare};
@@ -55,33 +54,23 @@ pub(crate) fn run(command: &StandaloneCommand, environment: &Environment, out: &
 }
 
 async fn serve(prepared: &Prepared, screen: &mut Screen<'_>) -> Result<()> {
-    let metrics = prepared.session.send_metrics(prepared.session.settings.scheduler.enable_health_check)?;
-    let work = Work::new(metrics.prometheus.clone());
-    work.follow_signals()?;
+    let process = Process::begin(&prepared.session, prepared.session.settings.scheduler.enable_health_check)?;
+    let shutdown = &process.shutdown;
     screen.show(&[Text::new().faint("starting …")]);
     let started = tokio::select! {
-        started = start(prepared) => started,
-        () = work.stop.cancelled() => {
+        // Python takes longer to start than all the rest, and only the DAG processor needs it at once.
+        started = Box::pin(Runtime::connect(&prepared.session, prepared.variables.clone())) => started,
+        () = shutdown.stop.cancelled() => {
             screen.show(&[]);
             return Ok(());
         }
     };
-    let (db, bridge) = started?;
-    let looker = Looker::start(&db, &prepared.session.settings).await?;
-    let roles =
-        tokio::spawn(run_roles(Arc::clone(&prepared.session), db.clone(), Arc::new(bridge), work.clone()));
-    let outcome = watch(&db, looker, roles, &work, &prepared.log_file, screen).await;
-    session::close(&db).await;
-    tokio::task::block_in_place(|| metrics.flush());
+    let runtime = Arc::new(started?.in_process(&process));
+    let looker = Looker::start(&runtime.db, &runtime.settings).await?;
+    let roles = tokio::spawn(run_roles(Arc::clone(&runtime), shutdown.clone()));
+    let outcome = watch(&runtime.db, looker, roles, shutdown, &prepared.log_file, screen).await;
+    process.end(&runtime).await;
     outcome
-}
-
-async fn start(prepared: &Prepared) -> Result<(Db, Context)> {
-    let db = prepared.session.connect().await?;
-    let parts = prepared.session.parts(&db, prepared.session.host_of_rows()?)?;
-    // Python takes longer to start than all the rest, and only the DAG processor needs it at once.
-    let bridge = Context::at_first_use(parts, prepared.variables.clone());
-    Ok((db, bridge.of_a_processor()))
 }
 
 /// Shows what goes on until the components have ended. What is shown may be late or missing; they work on.
@@ -89,7 +78,7 @@ async fn watch(
     db: &Db,
     mut looker: Looker,
     mut roles: JoinHandle<Result<()>>,
-    work: &Work,
+    shutdown: &Shutdown,
     log_file: &Path,
     screen: &mut Screen<'_>,
 ) -> Result<()> {
@@ -99,12 +88,12 @@ async fn watch(
     loop {
         let outcome = tokio::select! {
             outcome = &mut roles => Some(outcome),
-            () = work.stop.cancelled(), if phase == Phase::Working => None,
-            () = work.hurry.cancelled(), if phase == Phase::Waiting => None,
+            () = shutdown.stop.cancelled(), if phase == Phase::Working => None,
+            () = shutdown.hurry.cancelled(), if phase == Phase::Waiting => None,
             _ = ticks.tick() => None,
         };
         let phase_before = phase;
-        phase = Phase::of(work);
+        phase = Phase::of(shutdown);
         match looker.look(db, clock::now()).await {
             Ok(now_seen) => {
                 let mut told = happenings(&seen, &now_seen, screen.is_live());
@@ -118,7 +107,7 @@ async fn watch(
             }
         }
         if screen.is_gone() {
-            work.stop.cancel();
+            shutdown.stop.cancel();
         }
         if let Some(outcome) = outcome {
             screen.tell(&view::farewell(&seen, looker.ended()), &[]);

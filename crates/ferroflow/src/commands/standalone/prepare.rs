@@ -104,7 +104,7 @@ fn database(session: &Session) -> Result<String> {
 fn find_python(session: &Session, environment: &Environment, out: &mut dyn Write) -> Result<()> {
     let found = match session.interpreter() {
         Ok(found) => found,
-        Err(missing) if session.settings.ferroflow.python.is_some() => return Err(missing),
+        Err(missing) if session.settings.ferroflow.python.is_some() => return Err(missing.into()),
         Err(_) => {
             writeln!(out, "python    is being made, with Airflow; this takes a few minutes, once")?;
             out.flush()?;

@@ -3,18 +3,15 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use ferroflow_dagproc::{Context, Options};
-use ferroflow_db::Db;
+use ferroflow_component::{Runtime, Shutdown};
 use tokio_util::sync::CancellationToken;
 
 use super::snapshot::Phase;
-use crate::commands::scheduler::Work;
-use crate::session::Session;
 
 impl Phase {
-    /// What somebody wants of it: that it ends, and that it ends soon.
-    pub(super) fn of(work: &Work) -> Self {
-        match (work.stop.is_cancelled(), work.hurry.is_cancelled()) {
+    /// What was asked of it: that it ends, and that it ends soon.
+    pub(super) fn of(shutdown: &Shutdown) -> Self {
+        match (shutdown.stop.is_cancelled(), shutdown.hurry.is_cancelled()) {
             (false, _) => Self::Working,
             (true, false) => Self::Waiting,
             (true, true) => Self::Ending,
@@ -22,19 +19,20 @@ impl Phase {
     }
 }
 
-/// Runs them until they are told to end, or one ends by itself. The DAG processor is the last to end: Python, from which
-/// tasks are started, ends with it.
-pub(super) async fn run_roles(session: Arc<Session>, db: Db, bridge: Arc<Context>, work: Work) -> Result<()> {
-    let end_processing = CancellationToken::new();
-    let mut processing = tokio::spawn(process(Arc::clone(&bridge), end_processing.clone()));
-    let mut scheduling = tokio::spawn(schedule(session, db, bridge, work.clone()));
+/// Runs them until they are stopped, or one ends by itself. The DAG processor is the last to end: what tasks leave for
+/// it, it does as long as they run.
+pub(super) async fn run_roles(runtime: Arc<Runtime>, shutdown: Shutdown) -> Result<()> {
+    // What hurries the scheduler says nothing to the DAG processor, which waits for nothing.
+    let end_processing = Shutdown { stop: CancellationToken::new(), hurry: shutdown.hurry.clone() };
+    let mut processing = tokio::spawn(process(Arc::clone(&runtime), end_processing.clone()));
+    let mut scheduling = tokio::spawn(schedule(runtime, shutdown.clone()));
     let (dag_processor, scheduler) = tokio::select! {
         first = &mut processing => {
-            work.stop.cancel();
+            shutdown.stop.cancel();
             (first, scheduling.await)
         }
         first = &mut scheduling => {
-            end_processing.cancel();
+            end_processing.stop.cancel();
             (processing.await, first)
         }
     };
@@ -43,10 +41,11 @@ pub(super) async fn run_roles(session: Arc<Session>, db: Db, bridge: Arc<Context
         .and(scheduler.context("the scheduler has crashed")?)
 }
 
-async fn process(bridge: Arc<Context>, stop: CancellationToken) -> Result<()> {
-    ferroflow_dagproc::run(bridge, &Options::default(), &stop).await.context("DAG files cannot be parsed")
+async fn process(runtime: Arc<Runtime>, shutdown: Shutdown) -> Result<()> {
+    let options = ferroflow_dagproc::Options::default();
+    ferroflow_dagproc::run(&runtime, &options, &shutdown).await.context("DAG files cannot be parsed")
 }
 
-async fn schedule(session: Arc<Session>, db: Db, bridge: Arc<Context>, work: Work) -> Result<()> {
-    work.run(&session, &db, &bridge).await
+async fn schedule(runtime: Arc<Runtime>, shutdown: Shutdown) -> Result<()> {
+    Ok(ferroflow_scheduler::run(&runtime, ferroflow_scheduler::Options::default(), &shutdown).await?)
 }

@@ -64,7 +64,7 @@ pub(super) fn run(args: &TestArgs, session: &Session, _: &mut dyn Write) -> Resu
     }
 }
 
-async fn test(args: &TestArgs, session: &Session, stage: &Stage) -> Result<Option<TaskState>> {
+async fn test(args: &TestArgs, session: &Session, stage: &Stage<'_>) -> Result<Option<TaskState>> {
     let wanted = Wanted { dag_id: &args.dag_id, bundles: &args.bundles.bundle_name, file: None };
     tokio::select! {
         stored = store(stage, &wanted) => stored?,
@@ -74,7 +74,7 @@ async fn test(args: &TestArgs, session: &Session, stage: &Stage) -> Result<Optio
     check(args, &definition)?;
     let (run_id, is_made) = find_or_make(args, session, stage, &definition).await?;
     let mut run = stage.load(&args.dag_id, &run_id).await?;
-    let (executor, mut events) = stage.executor(session)?;
+    let (executor, mut events) = stage.executor()?;
     let outcome = Box::pin(to_its_end(args, stage, &mut run, (&executor, &mut events))).await;
     executor.shut_down().await;
     if is_made {
@@ -87,20 +87,20 @@ async fn test(args: &TestArgs, session: &Session, stage: &Stage) -> Result<Optio
 /// Runs the task, again and again where it waits for a trigger in between.
 async fn to_its_end(
     args: &TestArgs,
-    stage: &Stage,
+    stage: &Stage<'_>,
     run: &mut ActiveRun,
     (executor, events): (&LocalExecutor, &mut ExecutorEvents),
 ) -> Result<Option<TaskState>> {
     let (task_id, map_index) = (args.task_id.as_str(), args.map_index);
     loop {
-        let queued = queue_one(&stage.db, &stage.run_settings, run, task_id, map_index, clock::now()).await?;
+        let queued = queue_one(stage.db, &stage.run_settings, run, task_id, map_index, clock::now()).await?;
         let row = queued.ok_or_else(|| anyhow!("task {task_id:?} could not be queued"))?;
         let file = DagFile::from(&*run.definition);
         let workload = workload(&run.row, file, &row, &stage.paths)?;
         executor.submit(vec![Workload::ExecuteTask(workload)]);
         let reference = run.find(task_id, map_index).ok_or_else(|| anyhow!("task {task_id:?} is gone"))?;
         wait_for_end(stage, executor, events).await?;
-        run.refresh(&stage.db, &stage.run_settings, &[reference], clock::now()).await?;
+        run.refresh(stage.db, &stage.run_settings, &[reference], clock::now()).await?;
         let reached = state(run, reference);
         match reached {
             Some(TaskState::Deferred | TaskState::AwaitingInput) => {
@@ -115,7 +115,11 @@ async fn to_its_end(
 }
 
 /// Waits until the process has ended. Ctrl-C ends it.
-async fn wait_for_end(stage: &Stage, executor: &LocalExecutor, events: &mut ExecutorEvents) -> Result<()> {
+async fn wait_for_end(
+    stage: &Stage<'_>,
+    executor: &LocalExecutor,
+    events: &mut ExecutorEvents,
+) -> Result<()> {
     loop {
         tokio::select! {
             event = events.next() => match event.kind {
@@ -132,13 +136,13 @@ async fn wait_for_end(stage: &Stage, executor: &LocalExecutor, events: &mut Exec
 }
 
 /// Waits until somebody else has brought the task back; false if it has ended meanwhile.
-async fn wait_elsewhere(stage: &Stage, run: &mut ActiveRun, reference: InstanceRef) -> Result<bool> {
+async fn wait_elsewhere(stage: &Stage<'_>, run: &mut ActiveRun, reference: InstanceRef) -> Result<bool> {
     loop {
         tokio::select! {
             () = tokio::time::sleep(LOOK_AGAIN) => {}
             () = stage.stop.cancelled() => bail!("interrupted"),
         }
-        run.refresh(&stage.db, &stage.run_settings, &[reference], clock::now()).await?;
+        run.refresh(stage.db, &stage.run_settings, &[reference], clock::now()).await?;
         match state(run, reference) {
             Some(TaskState::Deferred | TaskState::AwaitingInput) => {}
             Some(TaskState::Scheduled) => return Ok(true),
@@ -174,7 +178,7 @@ fn check(args: &TestArgs, definition: &Definition) -> Result<()> {
 async fn find_or_make(
     args: &TestArgs,
     session: &Session,
-    stage: &Stage,
+    stage: &Stage<'_>,
     definition: &Definition,
 ) -> Result<(String, bool)> {
     let (dag_id, asked) = (args.dag_id.as_str(), args.logical_date_or_run_id.as_deref());
@@ -209,7 +213,7 @@ async fn find_or_make(
         unixname: stage.run_settings.unixname.clone(),
         partition_key: None,
     };
-    make(&stage.db, &stage.run_settings, definition, wanted).await?;
+    make(stage.db, &stage.run_settings, definition, wanted).await?;
     Ok((run_id, true))
 }
 
