@@ -114,7 +114,6 @@ impl Scheduler {
             paths,
             executors,
             listeners: Listeners::default(),
-            loop_status: Arc::new(LoopStatus::new(cx.progress.clone())),
             width,
             inbox: Inbox::new(cx.db.notifications(), cx.wait_for_no_user_code()),
             due: DueSteps::all(),
