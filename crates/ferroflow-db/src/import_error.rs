@@ -2,8 +2,14 @@
 
 use jiff::Timestamp;
 
+use crate::list::ListRequest;
+use crate::list::field::{Field, Fields};
+use crate::list::value::Kind;
 use crate::statement::{Bind, binds, sql};
 use crate::{Error, Tx};
+
+const FIELDS: Fields =
+    Fields { key: "id", all: &[Field::new("id", &["import_error.id"], Kind::Int).ordered()] };
 
 /// What went wrong with one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +28,7 @@ pub struct ImportErrorRow {
 
 /// All of them, the oldest row first.
 pub async fn list(tx: &mut Tx) -> Result<Vec<ImportErrorRow>, Error> {
-    let rows = tx.fetch_all(sql!("import_error/list"), binds![]).await?;
+    let rows = tx.list(sql!("import_error/list"), &FIELDS, &ListRequest::new()).await?.rows;
     let error = |row: &crate::statement::Row| {
         Ok(ImportErrorRow {
             id: row.get("id")?,

@@ -24,6 +24,7 @@ pub mod encoding;
 pub mod hitl_detail;
 pub mod import_error;
 pub mod job;
+pub mod list;
 pub mod log_template;
 pub mod monitoring;
 pub mod notifications;

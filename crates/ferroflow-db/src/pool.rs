@@ -68,7 +68,7 @@ pub async fn delete(tx: &mut Tx, name: &str) -> Result<bool, Error> {
     Ok(tx.execute(sql!("slot_pool/delete"), binds![name]).await? == 1)
 }
 
-/// All pools, locked until the transaction ends: whoever holds them may queue task instances. `None` if
+/// All pools, locked until the transaction ends: the scheduler that holds them may queue task instances. `None` if
 /// another scheduler does; the transaction is of no use then.
 pub async fn lock_all(tx: &mut Tx) -> Result<Option<Vec<Pool>>, Error> {
     match tx.fetch_all(sql!("slot_pool/lock_all"), Vec::new()).await {
@@ -83,7 +83,7 @@ pub async fn lock_all(tx: &mut Tx) -> Result<Option<Vec<Pool>>, Error> {
     }
 }
 
-/// Makes the default pool, unless somebody has.
+/// Makes the default pool unless it exists.
 pub async fn add_default_if_missing(tx: &mut Tx, slots: i32) -> Result<(), Error> {
     if tx.fetch_optional(sql!("slot_pool/find"), binds![DEFAULT_POOL]).await?.is_none() {
         tx.execute(sql!("slot_pool/insert"), binds![DEFAULT_POOL, slots, "Default pool", false]).await?;

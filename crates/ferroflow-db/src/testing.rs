@@ -1,5 +1,6 @@
 //! What tests do to a database server: make and drop whole databases, and run SQL of their own.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use sqlx::{Connection as _, Executor as _, MySqlConnection, PgConnection, SqliteConnection};
@@ -39,6 +40,11 @@ pub async fn disconnect_everybody(server: &str, database: &str) -> Result<(), sq
         connection.execute(sqlx::AssertSqlSafe(format!("KILL CONNECTION {id}"))).await?;
     }
     connection.close().await
+}
+
+/// The statements that a database and its clones have run, each with whether it has found or changed a row.
+pub fn statements_run(db: &Db) -> BTreeMap<&'static str, bool> {
+    db.ran.all()
 }
 
 /// The text in each row of a query with one column, `answer`, which is never NULL.

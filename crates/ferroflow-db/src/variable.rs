@@ -34,7 +34,7 @@ pub async fn set(tx: &mut Tx, fernet: &Fernet, variable: &Variable, now: Timesta
 }
 
 impl Variable {
-    /// Whether user code of this team may see it: a variable of no team is everybody's.
+    /// Whether user code of this team may see it: a variable of no team is visible to all.
     pub fn is_visible_to(&self, team_name: Option<&str>) -> bool {
         self.team_name.is_none() || self.team_name.as_deref() == team_name
     }

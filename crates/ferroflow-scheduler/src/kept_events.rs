@@ -14,8 +14,8 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::cycle::MAX_HELD;
 use crate::executors::TrackedEvent;
+use crate::inbox::MAX_HELD;
 use crate::scheduler::Scheduler;
 
 /// So many are kept of rows that cannot be read: a database in which more are bad has other worries.
@@ -128,7 +128,7 @@ impl Scheduler {
             "what an executor told is kept until {until}: {}",
             chain(error)
         );
-        if let Some(oldest) = self.kept.keep(tracked, waits_for, now) {
+        if let Some(oldest) = self.inbox.kept_events.keep(tracked, waits_for, now) {
             drop_event(&oldest, &"too many wait for rows that cannot be read");
         }
     }
@@ -137,16 +137,16 @@ impl Scheduler {
     pub(crate) async fn process_kept_events(&mut self, now: Timestamp) -> Result<(), Error> {
         let mut held = 0;
         for _ in 0..MAX_TRIED {
-            let Some(mut kept) = self.kept.take_due(now) else { break };
+            let Some(mut kept) = self.inbox.kept_events.take_due(now) else { break };
             self.cx.progress.gets_on();
             // It may have gone on here since.
             kept.tracked.is_still_known = self.executors.has(kept.tracked.task.id);
             match self.take_in_kept(&kept).await {
                 Ok(true) => {}
-                Ok(false) => self.kept.put_back(kept, WaitsFor::Database, now),
+                Ok(false) => self.inbox.kept_events.put_back(kept, WaitsFor::Database, now),
                 Err(error) if error.is_about_data() => drop_event(&kept.tracked, &chain(&error)),
                 Err(error) if error.is_busy() => {
-                    self.kept.put_back(kept, WaitsFor::Database, now);
+                    self.inbox.kept_events.put_back(kept, WaitsFor::Database, now);
                     held += 1;
                     if held == MAX_HELD {
                         break;
@@ -154,10 +154,10 @@ impl Scheduler {
                 }
                 Err(error) if error.is_passing() => {
                     let waits_for = kept.waits_for;
-                    self.kept.put_back(kept, waits_for, now);
+                    self.inbox.kept_events.put_back(kept, waits_for, now);
                     return Err(error);
                 }
-                Err(error) => self.kept.put_back(kept, WaitsFor::after(&error), now),
+                Err(error) => self.inbox.kept_events.put_back(kept, WaitsFor::after(&error), now),
             }
         }
         Ok(())

@@ -30,7 +30,7 @@ impl<K> Default for PutOff<K> {
 }
 
 impl<K: Eq + Hash + Clone> PutOff<K> {
-    /// The database has refused it, perhaps once more. What nobody has tried again for long is forgotten.
+    /// The database has refused it, perhaps once more. What was not tried again for long is forgotten.
     pub(crate) fn refused(&mut self, key: K, now: Timestamp) {
         self.0.retain(|_, waits| now.duration_since(waits.due) < MAX_PAUSE * 2);
         let pause = self.0.get(&key).map_or(FIRST_PAUSE, |waits| (waits.pause * 2).min(MAX_PAUSE));
@@ -59,7 +59,7 @@ impl<K: Eq + Hash + Clone> PutOff<K> {
         self.0.iter().filter(move |(_, waits)| !waits.is_due(now)).map(|(key, _)| key)
     }
 
-    /// Takes what is to be tried again, each once.
+    /// Takes what is due to be tried again, each once.
     pub(crate) fn take_due(&mut self, now: Timestamp) -> Vec<K> {
         let due = self.0.iter_mut().filter(|(_, waits)| !waits.is_taken && waits.is_due(now));
         due.map(|(key, waits)| {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_is_taken_once_and_forgotten_when_nobody_tries_it() {
+    fn what_is_due_is_taken_once_and_forgotten_when_it_is_not_tried() {
         let mut put_off = PutOff::<&str>::default();
         put_off.refused("a", START);
         assert!(put_off.take_due(START).is_empty());

@@ -37,7 +37,7 @@ impl SetAside {
         for (dag_id, reason) in found {
             scheduling::set_aside(dag_id, "definition");
             if self.dags.get(dag_id) != Some(reason) {
-                tracing::warn!(dag_id, reason, "tasks of a DAG are not queued until this is mended");
+                tracing::warn!(dag_id, reason, "tasks of the DAG are not queued until this is fixed");
                 self.dags.insert(dag_id.clone(), reason.clone());
                 new += 1;
             }
@@ -58,7 +58,7 @@ impl SetAside {
                 map_index,
                 reason,
                 chore,
-                "a task instance stays as it is"
+                "task instance set aside by a chore; it is retried"
             );
         }
         let new = found.difference(&told).count();
@@ -72,7 +72,7 @@ impl SetAside {
         let found: HashSet<Left> = found.iter().cloned().collect();
         for Left { dag_id, row, reason } in found.difference(&told) {
             scheduling::set_aside(dag_id.as_deref().unwrap_or_default(), "row");
-            tracing::warn!(dag_id, row, reason, chore, "a row stays as it is");
+            tracing::warn!(dag_id, row, reason, chore, "row set aside by a chore; it is retried");
         }
         let new = found.difference(&told).count();
         if !found.is_empty() {
@@ -91,12 +91,7 @@ impl SetAside {
             scheduling::set_aside(dag_id.as_deref().unwrap_or_default(), what);
             let told = self.put_off.insert((what, row.clone()), (reason.clone(), now));
             if told.is_none_or(|(told, _)| told != *reason) {
-                tracing::warn!(
-                    dag_id,
-                    row,
-                    reason,
-                    "a {what} is set aside, and tried again later every time"
-                );
+                tracing::warn!(dag_id, row, reason, "{what} set aside; it is retried with increasing delay");
                 new += 1;
             }
         }
@@ -110,7 +105,7 @@ impl SetAside {
         }
         for Left { dag_id, row, .. } in rows {
             if self.put_off.remove(&(what, row.clone())).is_some() {
-                tracing::info!(dag_id, row, "a {what} that was set aside goes on");
+                tracing::info!(dag_id, row, "{what} is no longer set aside");
             }
         }
     }
@@ -151,6 +146,6 @@ mod tests {
         told.written("run", of("a").into_iter());
         assert_eq!(told.put_off("run", &of("a"), at(19)), 1);
         assert_eq!(told.put_off("run", &of("a"), at(23)), 0);
-        assert_eq!(told.put_off.len(), 1, "nobody has spoken of the other for long");
+        assert_eq!(told.put_off.len(), 1, "the other was not refused for long");
     }
 }

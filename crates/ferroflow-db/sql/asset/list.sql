@@ -1,4 +1,5 @@
-SELECT id, name, uri, {name:group}, extra, created_at, updated_at
+SELECT {columns:asset}
 FROM asset
-WHERE (? OR name = ?) AND (? OR uri = ?)
-ORDER BY name, id
+{where}
+{order}
+{page}

@@ -1,3 +1,3 @@
-SELECT id, type, fetch_method, data, bundle_name, state, output, priority_weight, created_at, trigger_id
+SELECT {columns:callback}
 FROM callback
 WHERE id = ?

@@ -1,4 +1,4 @@
-SELECT id, type, fetch_method, data, bundle_name, state, output, priority_weight, created_at, trigger_id
+SELECT {columns:callback}
 FROM callback
 WHERE type = 'executor' AND state = 'pending'
 ORDER BY priority_weight DESC, created_at, id

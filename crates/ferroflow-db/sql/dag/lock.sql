@@ -1,4 +1,4 @@
--- In the order of their ids, as everybody locks them who locks several.
+-- In the order of their ids, as all transactions do that lock several.
 SELECT dag_id
 FROM dag
 WHERE dag_id IN ({few})

@@ -1,4 +1,4 @@
--- For each run the latest before its logical date; if so wished, of those that nobody made by hand.
+-- For each run the latest before its logical date; if so wished, without those that were triggered manually.
 SELECT later.id,
     (
         SELECT earlier.id

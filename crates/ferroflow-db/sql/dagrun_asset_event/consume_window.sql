@@ -1,5 +1,5 @@
 -- In two halves, each of which has an index to go by. An event that is dated before the run before, because a clock was
--- behind, is nobody's until now.
+-- behind, belongs to no run until now.
 INSERT INTO dagrun_asset_event (dag_run_id, event_id)
 SELECT ?, waiting.id
 FROM (

@@ -1,3 +1,5 @@
 SELECT id, timestamp, filename, bundle_name, stacktrace
 FROM import_error
-ORDER BY id
+{where}
+{order}
+{page}

@@ -1,3 +1,3 @@
-SELECT id, dag_id, state, job_type, start_date, end_date, latest_heartbeat, executor_class, hostname, unixname
+SELECT {columns:job}
 FROM job
 WHERE id = ?

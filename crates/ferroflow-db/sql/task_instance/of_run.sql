@@ -1,4 +1,4 @@
-SELECT id, task_id, map_index, state, try_number, start_date, end_date, retry_delay_override, dag_version_id
+SELECT {columns:task_instance_scheduling}
 FROM task_instance
 WHERE dag_id = ? AND run_id = ?
 ORDER BY task_id, map_index

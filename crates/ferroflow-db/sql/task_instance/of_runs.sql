@@ -1,5 +1,4 @@
-SELECT dag_run.id AS dag_run_id, ti.id, ti.task_id, ti.map_index, ti.state, ti.try_number, ti.start_date, ti.end_date,
-    ti.retry_delay_override, ti.dag_version_id
+SELECT dag_run.id AS dag_run_id, {columns:task_instance_scheduling ti}
 FROM dag_run
 JOIN task_instance AS ti ON ti.dag_id = dag_run.dag_id AND ti.run_id = dag_run.run_id
 WHERE dag_run.id IN ({in})

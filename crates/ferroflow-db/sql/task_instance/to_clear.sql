@@ -1,8 +1,5 @@
 SELECT task_instance.id, task_instance.run_id, task_instance.task_id, task_instance.map_index, task_instance.state
-FROM task_instance JOIN dag_run ON dag_run.dag_id = task_instance.dag_id AND dag_run.run_id = task_instance.run_id
-WHERE task_instance.dag_id = ?
-    AND (? OR dag_run.logical_date >= ?)
-    AND (? OR dag_run.logical_date <= ?)
-    AND (? OR task_instance.state IN ({few}))
-    AND (? OR task_instance.task_id IN ({few}))
-ORDER BY dag_run.run_after, task_instance.run_id, task_instance.task_id, task_instance.map_index
+FROM task_instance
+JOIN dag_run ON dag_run.dag_id = task_instance.dag_id AND dag_run.run_id = task_instance.run_id
+{where}
+{order}

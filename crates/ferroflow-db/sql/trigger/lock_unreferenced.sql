@@ -1,4 +1,4 @@
--- Deleting a trigger deletes the task instances that wait for it: those that nobody waits for are locked first, and
+-- Deleting a trigger deletes the task instances that wait for it: those that nothing waits for are locked first, and
 -- looked at again.
 SELECT t.id
 FROM {name:trigger} t

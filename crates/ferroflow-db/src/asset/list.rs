@@ -5,8 +5,20 @@ use std::collections::HashMap;
 use ferroflow_model::stored_assets::StoredAlias;
 use jiff::Timestamp;
 
+use crate::list::field::{Field, Fields};
+use crate::list::value::Kind;
+use crate::list::{Condition, ListRequest};
 use crate::statement::{BATCH, Bind, Row, Statement, binds, sql};
 use crate::{Error, Json, Tx};
+
+const FIELDS: Fields = Fields {
+    key: "id",
+    all: &[
+        Field::new("id", &["asset.id"], Kind::Int).ordered(),
+        Field::new("name", &["asset.name"], Kind::Text).ordered(),
+        Field::new("uri", &["asset.uri"], Kind::Text).ordered(),
+    ],
+};
 
 /// Which assets are meant. What is not given restricts nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +84,11 @@ pub struct Watcher {
 
 /// The assets that are meant, by name.
 pub async fn list(tx: &mut Tx, which: Which<'_>) -> Result<Vec<ListedAsset>, Error> {
-    let rows = tx.fetch_all(sql!("asset/list"), which.binds()).await?;
+    let request = ListRequest::new()
+        .filter_if("name", which.name, Condition::is)
+        .filter_if("uri", which.uri, Condition::is)
+        .order_by(["name", "id"]);
+    let rows = tx.list(sql!("asset/list"), &FIELDS, &request).await?.rows;
     let mut assets: Vec<ListedAsset> = rows.iter().map(asset).collect::<Result<_, _>>()?;
     for batch in assets.chunks_mut(BATCH) {
         let ids: Vec<i64> = batch.iter().map(|asset| asset.id).collect();

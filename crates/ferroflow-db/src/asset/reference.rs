@@ -34,7 +34,7 @@ pub async fn find_by_dags(tx: &mut Tx, dag_ids: &[&str]) -> Result<StoredReferen
     Ok(found)
 }
 
-/// Adds a reference. One that somebody else has added stays as it is.
+/// Adds a reference. One that is there already stays as it is.
 pub async fn insert(
     tx: &mut Tx,
     reference: &Reference,

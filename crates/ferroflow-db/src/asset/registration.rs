@@ -88,7 +88,7 @@ pub struct ConsumedEvent {
 }
 
 impl ConsumedEvent {
-    /// The error that a JSON column, of the event or of its asset, holds a value that nobody can make sense of.
+    /// The error that a JSON column, of the event or of its asset, holds a value that makes no sense.
     pub fn unreadable(&self, column: &'static str, json: &Json, reason: &dyn Display) -> Error {
         let Self { id, name, uri, .. } = self;
         let key = format!("id \"{id}\", name {name:?}, uri {uri:?}");

@@ -12,7 +12,7 @@ use crate::{Error, Json, Tx};
 pub struct Inserted {
     /// Its id.
     pub id: i64,
-    /// False if somebody else had added it. MySQL and MariaDB cannot tell, and say true.
+    /// False if it was there already. MySQL and MariaDB cannot tell, and say true.
     pub is_new: bool,
 }
 

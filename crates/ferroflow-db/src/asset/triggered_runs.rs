@@ -30,7 +30,7 @@ pub async fn queued(tx: &mut Tx) -> Result<Vec<QueuedAsset>, Error> {
     tx.readable(&rows, queued_asset)
 }
 
-/// Locks what waits for some DAGs and is locked by nobody else, and tells what it is.
+/// Locks and returns the queued assets of some DAGs that no other transaction has locked.
 pub async fn lock_queued(tx: &mut Tx, dag_ids: &[&str]) -> Result<Vec<QueuedAsset>, Error> {
     let list = dag_ids.iter().copied().collect();
     let rows = tx.fetch_all(sql!("asset_dag_run_queue/lock_free"), vec![list]).await?;

@@ -21,7 +21,7 @@ pub async fn find_by_assets(
             Ok(StoredWatcher {
                 asset_id: row.get("asset_id")?,
                 trigger_id: row.get("trigger_id")?,
-                // One that cannot be read is nobody's, and is replaced.
+                // One that cannot be read is none, and is replaced.
                 trigger: tx.or_note(event_trigger(row, fernet))?.flatten(),
             })
         })?);

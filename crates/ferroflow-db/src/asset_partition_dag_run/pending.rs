@@ -58,7 +58,7 @@ pub async fn arrived(tx: &mut Tx, ids: &[i64]) -> Result<Vec<Arrived>, Error> {
     Ok(found)
 }
 
-/// Locks those of some partitions that still wait and that nobody else has locked, and tells which they are.
+/// Locks those of some partitions that still wait and that no other transaction has locked, and tells which they are.
 pub async fn lock_free(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
     let rows = tx.fetch_all(sql!("asset_partition_dag_run/lock_free"), vec![list(ids)]).await?;
     tx.readable(&rows, |row| row.get("id"))

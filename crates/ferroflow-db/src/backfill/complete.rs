@@ -12,7 +12,7 @@ pub async fn completable(tx: &mut Tx, made_before: Timestamp) -> Result<Vec<i64>
     tx.readable(&rows, |row| row.get("id"))
 }
 
-/// Notes that a backfill is completed. False if it is already, if a run of it waits or runs, or if somebody else has it.
+/// Notes that a backfill is completed. False if it is already, if a run of it waits or runs, or if another transaction has it.
 pub async fn complete(tx: &mut Tx, id: i64, now: Timestamp) -> Result<bool, Error> {
     if tx.fetch_optional(sql!("backfill/lock_open"), binds![id]).await?.is_none() {
         return Ok(false);

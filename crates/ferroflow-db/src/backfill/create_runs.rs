@@ -1,7 +1,7 @@
 //! `backfill` and `backfill_dag_run`: a backfill that is being made, step by step.
 //!
 //! Its dates are all noted at once, each with the reason "unknown" until it is decided what becomes of it: Airflow knows
-//! that word and never writes it. As long as there is such a date the backfill is not complete, and whoever finds it can go
+//! that word and never writes it. As long as there is such a date the backfill is not complete, and a scheduler that finds it can go
 //! on where its maker stopped. `updated_at` tells when that was heard of last.
 
 use std::collections::HashSet;
@@ -42,7 +42,7 @@ pub struct UndecidedDate {
     pub partition_key: Option<String>,
 }
 
-/// What was asked for by whoever made a backfill.
+/// What a backfill was asked to do.
 pub async fn request(tx: &mut Tx, id: i64) -> Result<Option<Request>, Error> {
     let Some(row) = tx.fetch_optional(sql!("backfill/request"), binds![id]).await? else { return Ok(None) };
     Ok(Some(Request {
@@ -62,7 +62,7 @@ pub async fn abandoned(tx: &mut Tx, since: Timestamp) -> Result<Vec<(i64, String
     tx.readable(&rows, |row| Ok((row.get("id")?, row.get("dag_id")?)))
 }
 
-/// Becomes the maker of a backfill whose maker was not heard of since. False if somebody else has, or if it is over.
+/// Becomes the maker of a backfill whose maker was not heard of since. False if another scheduler has, or if it is over.
 pub async fn take_over(tx: &mut Tx, id: i64, since: Timestamp, now: Timestamp) -> Result<bool, Error> {
     Ok(tx.execute(sql!("backfill/take_over"), binds![now, id, since]).await? == 1)
 }

@@ -10,7 +10,7 @@ use crate::{Error, Tx};
 pub struct Backfill {
     /// Its row.
     pub id: i32,
-    /// Whether somebody paused it.
+    /// Whether it is paused.
     pub is_paused: bool,
     /// When it was over.
     pub completed_at: Option<Timestamp>,
@@ -32,7 +32,7 @@ pub async fn with_queued_runs(tx: &mut Tx, dag_ids: &[&str]) -> Result<Vec<(Stri
     tx.readable(&rows, |row| Ok((row.get("dag_id")?, backfill(row)?)))
 }
 
-/// Locks those of some backfills that nobody else has locked, as official schedulers do that start their runs.
+/// Locks those of some backfills that no other transaction has locked, as official schedulers do that start their runs.
 pub async fn lock_free(tx: &mut Tx, ids: &[i32]) -> Result<Vec<Backfill>, Error> {
     let rows = tx.fetch_all(sql!("backfill/lock_free"), vec![list(ids)]).await?;
     tx.readable(&rows, backfill)

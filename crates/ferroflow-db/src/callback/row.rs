@@ -1,4 +1,4 @@
-//! `callback`: what is to be called, and by whom.
+//! `callback`: the callbacks of DAGs and tasks, and which component runs each.
 
 use ferroflow_model::state::CallbackState;
 use jiff::Timestamp;
@@ -57,7 +57,7 @@ pub async fn find(tx: &mut Tx, id: Uuid) -> Result<Option<Callback>, Error> {
     row.as_ref().map(callback).transpose()
 }
 
-/// A callback that a DAG processor holds: nobody else runs it while that processor lives.
+/// A callback that a DAG processor has claimed: no other runs it while that processor lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldCallback {
     /// Its identity.
@@ -143,7 +143,7 @@ pub async fn held(tx: &mut Tx) -> Result<Vec<HeldCallback>, Error> {
     })
 }
 
-/// Gives a callback back to its bundle: whoever held it did not run it. False if it is not held any more.
+/// Gives a callback back to its bundle: the processor that claimed it did not run it. False if it is not claimed any more.
 pub async fn release(tx: &mut Tx, callback: &HeldCallback, bundle: &str) -> Result<bool, Error> {
     let binds = binds![bundle, None::<&str>, callback.id, callback.holder.as_str()];
     Ok(tx.execute(sql!("callback/set_holder"), binds).await? == 1)
@@ -155,7 +155,7 @@ pub async fn delete_held(tx: &mut Tx, callback: &HeldCallback) -> Result<bool, E
     Ok(tx.execute(sql!("callback/delete_held"), binds).await? == 1)
 }
 
-/// What is to be called. One row that is not JSON must not keep back the others: it counts as nothing.
+/// What to call. One row that is not JSON must not keep back the others: it counts as nothing.
 fn readable(row: &Row) -> Json {
     row.get("data").unwrap_or_else(|_| Json::null())
 }

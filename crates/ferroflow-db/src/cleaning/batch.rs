@@ -104,7 +104,7 @@ async fn look_for(
     keys_of(table, &tx.fetch_text("looking for old rows", &text, binds).await?)
 }
 
-/// Those of some rows that are old still, and that nobody else holds.
+/// Those of some rows that are old still, and that no other transaction holds.
 async fn lock(tx: &mut Tx, table: &Table, old: &Old, found: &[Key]) -> Result<Vec<Key>, Error> {
     let (these, mut binds) = among(table, found);
     binds.push(Bind::from(old.before));
@@ -117,7 +117,7 @@ async fn lock(tx: &mut Tx, table: &Table, old: &Old, found: &[Key]) -> Result<Ve
     keys_of(table, &tx.fetch_text("locking old rows", &text, binds).await?)
 }
 
-/// MySQL and MariaDB would read all of a small table, and wait for whoever has locked a row of it. The table of a migration
+/// MySQL and MariaDB would read all of a small table, and wait for any transaction that has locked a row of it. The table of a migration
 /// need not have a key.
 fn by_key(dialect: Dialect, table: &Table) -> &'static str {
     if dialect.is_mysql_family() && table.name != OF_MIGRATION { "FORCE INDEX (PRIMARY)" } else { "" }

@@ -1,7 +1,7 @@
 //! Old rows go, a batch at a time, into tables of their own or for good.
 //!
 //! Which tables, which rows and what the tables for old rows are called is Airflow's; see `airflow db clean`. A batch is a
-//! transaction of its own: it looks for rows without locking any, locks those that nobody else holds, copies and deletes
+//! transaction of its own: it looks for rows without locking any, locks those that no other transaction holds, copies and deletes
 //! them. Batches go on where the last one has stopped, so that what stays is looked at once.
 
 mod archives;

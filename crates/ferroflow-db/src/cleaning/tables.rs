@@ -1,10 +1,10 @@
-//! The tables that are cleaned, and what is to be known of each: Airflow's, in an order in which rows go before those that
+//! The tables that are cleaned, and what cleaning needs to know of each: Airflow's, in an order in which rows go before those that
 //! they refer to.
 
 use std::collections::BTreeSet;
 
 /// A table that is cleaned.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Its name.
     pub name: &'static str,

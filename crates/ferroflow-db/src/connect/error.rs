@@ -20,7 +20,7 @@ pub enum ConnectError {
         /// What it may be.
         allowed: String,
     },
-    /// Nobody answers.
+    /// No server answers.
     #[error(
         "cannot reach {dialect} at {address} ({reason}); start the server, or correct [database] sql_alchemy_conn"
     )]

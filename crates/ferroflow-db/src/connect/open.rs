@@ -7,6 +7,7 @@ use std::time::Duration;
 use sqlx::pool::PoolOptions;
 
 use crate::notifications::notify::Messenger;
+use crate::statement::ran::Ran;
 use crate::statement::text::Rendering;
 use crate::transaction::db::{ConfiguredSchema, Pool};
 use crate::transaction::turns::Turns;
@@ -91,7 +92,7 @@ pub(crate) const FIRST_ANSWER: Duration = Duration::from_secs(10);
 /// SQLAlchemy's pool waits as long for a free connection.
 const FREE_CONNECTION: Duration = Duration::from_secs(30);
 
-/// Whoever waits for so long is warned of the limit; sooner it would only be said that the machine is busy.
+/// Who waits for so long is warned of the limit; sooner it would only say that the machine is busy.
 const SLOW_CONNECTION: Duration = Duration::from_secs(15);
 
 pub(crate) fn no_answer_within<T>(limit: Duration) -> Result<T, sqlx::Error> {
@@ -142,6 +143,7 @@ pub(crate) fn assemble(
         unreadable: Arc::default(),
         lock_patience: None,
         turns: Turns::default(),
+        ran: Ran::default(),
     }
 }
 
@@ -190,7 +192,7 @@ pub(crate) fn file(url: &DatabaseUrl, name: &'static str) -> Result<Option<PathB
     }
 }
 
-/// What broke the connection off: nobody there, or somebody not to be trusted.
+/// What broke the connection off: no server there, or one that is not trusted.
 pub(crate) fn unreachable(dialect: Dialect, address: String, error: &io::Error) -> ConnectError {
     let reason = error.to_string();
     if error.kind() == io::ErrorKind::InvalidData || reason.contains("certificate") {

@@ -79,7 +79,7 @@ fn connect_options(url: &DatabaseUrl, options: &Options) -> Result<PgConnectOpti
         connect = connect.database(database);
     }
     if let Some(path) = file(url, "sslrootcert")? {
-        // As in libpq: whoever names an authority wants it asked.
+        // As in libpq: with an authority in the URL, certificates are checked by it.
         if matches!(connect.get_ssl_mode(), PgSslMode::Require) {
             connect = connect.ssl_mode(PgSslMode::VerifyCa);
         }

@@ -2,9 +2,9 @@
 //!
 //! By TCP's default, the end of a message waits until its beginning is acknowledged, and the other side delays that by
 //! 40 ms. With TLS every message of more than 16 KiB is sent in parts, and waits. The drivers of official Airflow turn
-//! this off (`TCP_NODELAY`). And whoever waits for an answer of a host that has lost its power, or whose packets a
-//! firewall has begun to drop, waits for hours: nobody asks whether it is still there. Our driver cares for neither, and
-//! shows nobody its socket: it is found among those of this process.
+//! this off (`TCP_NODELAY`). And a process that waits for an answer of a host that has lost its power, or whose packets a
+//! firewall has begun to drop, waits for hours: nothing asks whether it is still there. Our driver cares for neither, and
+//! does not show its socket: it is found among those of this process.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const QUESTIONS: u32 = 3;
 /// What was sent and not acknowledged for so long is given up, with its connection.
 const UNHEARD_MILLISECONDS: u32 = 60_000;
 
-/// Has every connection of this process to a port send at once what it is given, and notice that nobody answers. Where
+/// Has every connection of this process to a port send at once what it is given, and notice that no answer comes. Where
 /// the kernel refuses, it is only slower.
 pub(super) fn be_prompt(port: u16) {
     if let Err(error) = each_socket(|socket| {

@@ -84,12 +84,12 @@ fn check_file(path: &Path, if_missing: IfMissing) -> Result<(), ConnectError> {
     }
 }
 
-/// Makes an empty file, which is an empty database, for nobody else to read: secrets come into it. SQLite gives the files
+/// Makes an empty file, which is an empty database, that no other user can read: secrets come into it. SQLite gives the files
 /// that it puts beside it the same mode.
 fn create(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        // Somebody else was quicker.
+        // Another process was quicker.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made.map(drop),
     }

@@ -42,7 +42,7 @@ pub enum UrlError {
         "it has no scheme; expected something like postgresql+psycopg2://user:password@host:5432/airflow"
     )]
     NoScheme,
-    /// A database nobody here speaks.
+    /// A database that is not supported.
     #[error(
         "unknown scheme {0:?}; known are postgresql, mysql, mariadb and sqlite, each with an optional +driver"
     )]

@@ -32,7 +32,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Whether user code of this team may see it: a connection of no team is everybody's.
+    /// Whether user code of this team may see it: a connection of no team is visible to all.
     pub fn is_visible_to(&self, team_name: Option<&str>) -> bool {
         self.team_name.is_none() || self.team_name.as_deref() == team_name
     }

@@ -1,4 +1,4 @@
-//! `connection_test_request`: connections that somebody wants to be tried.
+//! `connection_test_request`: requests to test a connection.
 
 use jiff::Timestamp;
 use uuid::Uuid;

@@ -4,8 +4,10 @@
 
 use std::collections::HashMap;
 
+use crate::dag::fields::FIELDS;
 use crate::dag::row::dag;
 use crate::dag::{Dag, find};
+use crate::list::{Condition, ListRequest, Listed};
 use crate::statement::{binds, sql};
 use crate::{Error, Tx};
 
@@ -25,7 +27,8 @@ pub async fn list(tx: &mut Tx) -> Result<Vec<TaggedDag>, Error> {
         tags.entry(row.get("dag_id")?).or_default().push(row.get("name")?);
     }
     let mut dags = Vec::new();
-    for row in tx.fetch_all(sql!("dag/list"), binds![]).await? {
+    let request = ListRequest::new().filter("is_serialized", Condition::is(true));
+    for row in tx.list(sql!("dag/list"), &FIELDS, &request).await?.rows {
         let dag = dag(&row)?;
         let mut tags = tags.remove(&dag.dag_id).unwrap_or_default();
         tags.sort_unstable();
@@ -33,6 +36,17 @@ pub async fn list(tx: &mut Tx) -> Result<Vec<TaggedDag>, Error> {
     }
     dags.sort_by(|one, other| one.dag.dag_id.cmp(&other.dag.dag_id));
     Ok(dags)
+}
+
+/// A page of all DAGs.
+pub async fn page(tx: &mut Tx, request: &ListRequest) -> Result<Listed<Dag>, Error> {
+    let Listed { rows, next, previous } = tx.list(sql!("dag/list"), &FIELDS, request).await?;
+    Ok(Listed { rows: tx.readable(&rows, dag)?, next, previous })
+}
+
+/// How many DAGs there are on all pages, counted up to a limit.
+pub async fn total(tx: &mut Tx, request: &ListRequest, limit: Option<u32>) -> Result<i64, Error> {
+    tx.list_total(sql!("dag/list_total"), &FIELDS, request, limit).await
 }
 
 /// One DAG with its tags, whether it has a serialized form or not.

@@ -1,6 +1,7 @@
 //! `dag`, and what else is stored of each DAG: its tags, owners' links and warnings.
 
 pub mod delete;
+mod fields;
 pub mod list;
 pub mod owner_attributes;
 mod parsed;

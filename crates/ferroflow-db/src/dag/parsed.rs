@@ -66,7 +66,7 @@ pub async fn lock(tx: &mut Tx, dag_ids: &[String]) -> Result<Vec<String>, Error>
     rows.iter().map(|row| row.get("dag_id")).collect()
 }
 
-/// Makes the row of a DAG, unless somebody has made it in between. What is known of the DAG follows by
+/// Makes the row of a DAG, unless another process has made it in between. What is known of the DAG follows by
 /// [`update_parsed`].
 pub async fn insert_if_missing(
     tx: &mut Tx,

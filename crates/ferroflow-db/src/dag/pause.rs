@@ -12,7 +12,7 @@ pub async fn names(tx: &mut Tx, is_paused: bool) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Pauses a DAG, so that it has no more runs but those that somebody asks for, or lets it go on. False if it is so
+/// Pauses a DAG, so that it has no more runs but those that are triggered manually, or unpauses it. False if it is so
 /// already, or is not there.
 pub async fn set(tx: &mut Tx, dag_id: &str, is_paused: bool) -> Result<bool, Error> {
     let is_changed = tx.execute(sql!("dag/pause"), binds![is_paused, dag_id, !is_paused]).await? == 1;

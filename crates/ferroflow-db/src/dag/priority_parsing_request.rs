@@ -1,9 +1,9 @@
-//! `dag_priority_parsing_request`: files that somebody wants to be parsed now.
+//! `dag_priority_parsing_request`: files that are to be parsed at once.
 
 use crate::statement::{Bind, binds, sql};
 use crate::{Error, Tx};
 
-/// A file that somebody wants to be parsed now.
+/// A file to parse at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsingRequest {
     /// The bundle that it is in.
@@ -31,7 +31,7 @@ pub async fn take(tx: &mut Tx, bundles: &[String]) -> Result<Vec<ParsingRequest>
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    // One for a file that cannot be read goes, too: nobody could ever parse it.
+    // One for a file that cannot be read goes, too: it could never be parsed.
     let ids: Bind = tx.readable(&rows, |row| row.get::<String>("id"))?.into_iter().collect();
     tx.execute(sql!("dag_priority_parsing_request/delete"), binds![ids]).await?;
     tx.readable(&rows, |row| {

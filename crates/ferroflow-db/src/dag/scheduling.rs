@@ -12,7 +12,7 @@ use crate::{Error, Json, Tx};
 pub struct DagFacts {
     /// Its name.
     pub dag_id: String,
-    /// Whether somebody paused it.
+    /// Whether it is paused.
     pub is_paused: bool,
     /// Whether its file is gone.
     pub is_stale: bool,
@@ -77,7 +77,7 @@ pub async fn due(
     let mut rows = tx.fetch_all(sql!("dag/due"), page(limit)).await?;
     let mut last = if rows.len() < most { None } else { rows.iter().rev().find_map(last_due) };
     if rows.len() >= most && last.is_none() {
-        // None of a whole page can be read: nobody else may wait for that.
+        // None of a whole page can be read: the DAGs behind it must not wait for that.
         rows = tx.fetch_all(sql!("dag/due"), page(i64::MAX)).await?;
         last = None;
     }
@@ -101,7 +101,7 @@ pub async fn find(tx: &mut Tx, dag_ids: &[&str]) -> Result<Found, Error> {
     Ok(found)
 }
 
-/// Locks those of some DAGs that nobody else has locked, until the transaction ends. Official schedulers hold the same
+/// Locks those of some DAGs that no other transaction has locked, until the transaction ends. Official schedulers hold the same
 /// lock while they make runs, and DAG processors while they store a DAG.
 pub async fn lock_free(tx: &mut Tx, dag_ids: &[&str]) -> Result<Found, Error> {
     let mut found = Found::default();

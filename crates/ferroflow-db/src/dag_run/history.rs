@@ -1,4 +1,4 @@
-//! What became of the runs of a DAG and of their task instances, for somebody who looks back.
+//! What became of the runs of a DAG and of their task instances, in the past.
 
 use ferroflow_model::state::{RunState, TaskState};
 use jiff::Timestamp;
@@ -36,7 +36,7 @@ pub struct TaskCount {
     pub run_id: String,
     /// The task.
     pub task_id: String,
-    /// The state; none if nobody has looked at them.
+    /// The state; none if they are not scheduled yet.
     pub state: Option<TaskState>,
     /// How many.
     pub total: i64,
@@ -51,7 +51,7 @@ pub struct Try {
     pub map_index: i32,
     /// Which try it is.
     pub try_number: i32,
-    /// Where it stands; none if nobody has looked at it.
+    /// Where it stands; none if it is not scheduled yet.
     pub state: Option<TaskState>,
     /// When it was given a slot,
     pub queued: Option<Timestamp>,

@@ -1,9 +1,12 @@
 //! `dag_run`s, as people ask for them.
 
-use ferroflow_model::state::RunState;
+use ferroflow_model::state::{RunState, RunType};
 use jiff::Timestamp;
 
-use crate::dag_run::{self, DagRun};
+use crate::dag_run::DagRun;
+use crate::dag_run::fields::FIELDS;
+use crate::dag_run::row::dag_run;
+use crate::list::{Condition, ListRequest, Listed};
 use crate::statement::{binds, sql};
 use crate::{Error, Tx};
 
@@ -24,22 +27,31 @@ pub struct Filter {
 
 /// The runs that are meant, the latest first.
 pub async fn list(tx: &mut Tx, filter: &Filter) -> Result<Vec<DagRun>, Error> {
-    let binds = binds![
-        filter.dag_id.as_str(),
-        filter.state.is_none(),
-        filter.state.map(RunState::as_str),
-        !filter.without_backfills,
-        filter.from.is_none(),
-        filter.from,
-        filter.to.is_none(),
-        filter.to,
-    ];
-    let rows = tx.fetch_all(sql!("dag_run/list"), binds).await?;
-    rows.iter().map(dag_run::row::dag_run).collect()
+    let mut request = ListRequest::new()
+        .filter("dag_id", Condition::is(filter.dag_id.as_str()))
+        .filter_if("state", filter.state, |state| Condition::is(state.as_str()))
+        .filter_if("logical_date", filter.from, |from| Condition::AtLeast(from.into()))
+        .filter_if("logical_date", filter.to, |to| Condition::AtMost(to.into()));
+    if filter.without_backfills {
+        request = request.filter("run_type", Condition::is(RunType::Backfill.as_str()).negated());
+    }
+    let request = request.order_by(["-run_after", "logical_date", "id"]);
+    tx.list(sql!("dag_run/list"), &FIELDS, &request).await?.rows.iter().map(dag_run).collect()
+}
+
+/// A page of the runs of all DAGs.
+pub async fn page(tx: &mut Tx, request: &ListRequest) -> Result<Listed<DagRun>, Error> {
+    let Listed { rows, next, previous } = tx.list(sql!("dag_run/list"), &FIELDS, request).await?;
+    Ok(Listed { rows: tx.readable(&rows, dag_run)?, next, previous })
+}
+
+/// How many runs there are on all pages, counted up to a limit.
+pub async fn total(tx: &mut Tx, request: &ListRequest, limit: Option<u32>) -> Result<i64, Error> {
+    tx.list_total(sql!("dag_run/list_total"), &FIELDS, request, limit).await
 }
 
 /// The newest run of a DAG that stands for a date.
 pub async fn of_date(tx: &mut Tx, dag_id: &str, logical_date: Timestamp) -> Result<Option<DagRun>, Error> {
     let row = tx.fetch_optional(sql!("dag_run/find_by_date"), binds![dag_id, logical_date]).await?;
-    row.as_ref().map(dag_run::row::dag_run).transpose()
+    row.as_ref().map(dag_run).transpose()
 }

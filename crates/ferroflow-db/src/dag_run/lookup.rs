@@ -1,10 +1,13 @@
-//! Questions about `dag_run`s that user code asks, and those of whoever queues their task instances.
+//! Questions about `dag_run`s that user code asks, and those of schedulers that queue their task instances.
+
+use std::convert::identity;
 
 use ferroflow_model::state::RunState;
 use jiff::Timestamp;
 
 use crate::dag_run::{self, DagRun};
-use crate::statement::{Bind, Row, binds, sql};
+use crate::list::{Condition, ListRequest};
+use crate::statement::{Row, binds, sql};
 use crate::{Error, Tx};
 
 /// A run that waits for a scheduler.
@@ -98,15 +101,14 @@ pub async fn count(
     run_ids: &[String],
     states: &[String],
 ) -> Result<i64, Error> {
-    let binds = vec![
-        Bind::from(dag_id),
-        Bind::from(logical_dates.is_empty()),
-        logical_dates.iter().copied().collect(),
-        Bind::from(run_ids.is_empty()),
-        run_ids.iter().map(String::as_str).collect(),
-        Bind::from(states.is_empty()),
-        states.iter().map(String::as_str).collect(),
-    ];
-    let row = tx.fetch_optional(sql!("dag_run/count"), binds).await?;
-    row.map_or(Ok(0), |row| row.get("total"))
+    let some = |values: &[String]| {
+        (!values.is_empty()).then(|| Condition::is_any(values.iter().map(String::as_str)))
+    };
+    let dates = (!logical_dates.is_empty()).then(|| Condition::is_any(logical_dates.iter().copied()));
+    let request = ListRequest::new()
+        .filter("dag_id", Condition::is(dag_id))
+        .filter_if("logical_date", dates, identity)
+        .filter_if("run_id", some(run_ids), identity)
+        .filter_if("state", some(states), identity);
+    dag_run::list::total(tx, &request, None).await
 }

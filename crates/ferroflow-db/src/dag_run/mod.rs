@@ -1,6 +1,7 @@
 //! `dag_run`: the runs of DAGs.
 
 pub mod create;
+mod fields;
 pub mod history;
 pub mod list;
 pub mod lookup;

@@ -1,4 +1,4 @@
-//! `dag_run`: what a scheduler asks about the runs that it looks after, and about those that nobody does.
+//! `dag_run`: what a scheduler asks about the runs that it owns, and about those that no scheduler owns.
 //!
 //! Which scheduler looks after a run is in `scheduled_by_job_id`, as Airflow writes it. It only keeps schedulers from
 //! doing the same work: what they may write is decided by locks and by the states that each change names.
@@ -20,7 +20,7 @@ const BATCH: usize = 500;
 pub struct LockedRun {
     /// Its row.
     pub id: i64,
-    /// When it was last looked at, by anybody.
+    /// When a scheduler last looked at it.
     pub last_scheduling_decision: Option<Timestamp>,
 }
 
@@ -31,7 +31,7 @@ pub struct PeersAlive<'a> {
     pub executor_class: &'a str,
     /// Peers without a heartbeat since then are gone.
     pub heartbeat_since: Timestamp,
-    /// Runs that were not looked at since then are left behind, whoever had them.
+    /// Runs that were not looked at since then are left behind, whichever scheduler had them.
     pub examined_since: Timestamp,
 }
 
@@ -46,13 +46,13 @@ pub struct AttendedRun {
     pub is_held: bool,
 }
 
-/// Locks a running run, unless somebody else has.
+/// Locks a running run, unless another transaction has.
 pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<LockedRun>, Error> {
     let row = tx.fetch_optional(sql!("dag_run/lock_to_examine"), vec![[id].into_iter().collect()]).await?;
     row.as_ref().map(locked).transpose()
 }
 
-/// Locks those of these runs that are running and that nobody else has.
+/// Locks those of these runs that are running and that no other transaction has locked.
 pub async fn lock_many(tx: &mut Tx, ids: &[i64]) -> Result<Vec<LockedRun>, Error> {
     let rows = tx.fetch_all(sql!("dag_run/lock_to_examine"), vec![ids.iter().copied().collect()]).await?;
     tx.readable(&rows, locked)
@@ -69,7 +69,7 @@ pub async fn living_peers(tx: &mut Tx, job_type: &str, peers: PeersAlive<'_>) ->
     tx.readable(&rows, |row| row.get("id"))
 }
 
-/// Runs that may be looked after by nobody.
+/// Runs that may have no owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unattended {
     /// Which.
@@ -123,7 +123,7 @@ fn claimed(row: &Row) -> Result<ClaimedRun, Error> {
     Ok(ClaimedRun { id: row.get("id")?, dag_id: row.get("dag_id")?, run_id: row.get("run_id")? })
 }
 
-/// Leaves all runs of a scheduler to whoever finds them.
+/// Releases all runs of a scheduler, for others to find.
 pub async fn let_go(tx: &mut Tx, job_id: i64) -> Result<u64, Error> {
     tx.execute(sql!("dag_run/let_go"), binds![job_id]).await
 }

@@ -187,7 +187,7 @@ pub async fn previous(
     row.as_ref().map(dag_run).transpose()
 }
 
-/// Running runs, of any DAG, that nobody else has locked, those first that were not looked at for the longest
+/// Running runs, of any DAG, that no other transaction has locked, those first that were not looked at for the longest
 /// time. They stay locked until the transaction ends.
 pub async fn claim_running(tx: &mut Tx, limit: i64) -> Result<Vec<ClaimedRun>, Error> {
     if tx.dialect().is_mysql_family() {

@@ -120,7 +120,7 @@ fn apart(
     Ok((runs, others))
 }
 
-/// Locks those of some runs that are still queued and that nobody else has locked, and tells which they are.
+/// Locks those of some runs that are still queued and that no other transaction has locked, and tells which they are.
 pub async fn lock_queued(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
     let rows = tx.fetch_all(sql!("dag_run/lock_queued"), vec![ids.iter().copied().collect()]).await?;
     tx.readable(&rows, |row| row.get("id"))

@@ -48,7 +48,7 @@ pub struct SerializedDag {
 /// Stores a DAG, compressed if `[core] compress_serialized_dags` says so, and returns the id of its row.
 ///
 /// Of a compressed one `data` is JSON `null`, of a plain one `data_compressed` is SQL NULL, as Airflow writes
-/// them. Its compressed text has sorted keys, which nobody relies on: the text is compressed as it is here.
+/// them. Its compressed text has sorted keys, which nothing relies on: the text is compressed as it is here.
 pub async fn insert(
     tx: &mut Tx,
     dag: &NewSerializedDag,

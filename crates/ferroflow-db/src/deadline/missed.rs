@@ -16,7 +16,7 @@ pub struct MissedDeadline {
     pub deadline_time: Timestamp,
     /// The run that has missed it.
     pub dag_run_id: Option<i64>,
-    /// What is to be called.
+    /// The callback.
     pub callback_id: Uuid,
 }
 
@@ -37,7 +37,7 @@ pub struct UsedVersion {
     pub created_at: Timestamp,
 }
 
-/// Locks deadlines that passed before `now` and that nobody has dealt with, the oldest first. Those that cannot be read
+/// Locks deadlines that passed before `now` and that were not dealt with yet, the oldest first. Those that cannot be read
 /// stay where they are: the next part skips them.
 pub async fn lock(
     tx: &mut Tx,

@@ -35,7 +35,7 @@ impl ExecutorConfig {
     }
 
     /// The value inside, or `None` if it holds more than JSON can say (a Python object, a tuple, bytes), or is
-    /// nested deeper than anybody means.
+    /// nested deeper than can be meant.
     pub fn value(&self) -> Option<Value> {
         // The decoder calls itself for each level, and a row of a database is no reason to run out of stack:
         // there are at most as many levels as bytes that could begin one.

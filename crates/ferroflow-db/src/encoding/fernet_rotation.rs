@@ -13,7 +13,7 @@ pub struct Rotated {
     pub count: u64,
 }
 
-/// Encrypts everything anew. What somebody changes meanwhile is left alone, and plain text stays plain.
+/// Encrypts everything anew. What is changed meanwhile is left alone, and plain text stays plain.
 pub async fn rotate_all(tx: &mut Tx, fernet: &Fernet) -> Result<Vec<Rotated>, Error> {
     let mut rotated = Vec::new();
     for column in COLUMNS {

@@ -26,7 +26,7 @@ pub async fn find(tx: &mut Tx, instance: Uuid) -> Result<Option<Answer>, Error> 
     row.as_ref().map(answer).transpose()
 }
 
-/// Answers a question with its defaults: nobody has, in time. False if somebody has after all.
+/// Answers a question with its defaults after its time-out. False if it was answered after all.
 pub async fn answer_by_default(
     tx: &mut Tx,
     instance: Uuid,

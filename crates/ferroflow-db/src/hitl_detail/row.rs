@@ -17,7 +17,7 @@ pub struct Question {
     pub subject: String,
     /// More about it.
     pub body: Option<String>,
-    /// What is chosen if nobody answers: a list.
+    /// What is chosen without an answer: a list.
     pub defaults: Option<Json>,
     /// Whether more than one can be chosen.
     pub multiple: Option<bool>,
@@ -25,7 +25,7 @@ pub struct Question {
     pub params: Json,
     /// Who may answer: a list of users.
     pub assignees: Option<Json>,
-    /// When somebody answered.
+    /// When it was answered.
     pub responded_at: Option<Timestamp>,
 }
 
@@ -47,7 +47,7 @@ pub async fn find(tx: &mut Tx, ti_id: Uuid) -> Result<Option<Question>, Error> {
     }))
 }
 
-/// Puts a question that nobody has answered. What is not given is JSON's `null`, as Airflow writes it.
+/// Adds a question without an answer. What is not given is JSON's `null`, as Airflow writes it.
 pub async fn insert(tx: &mut Tx, question: &Question, now: Timestamp) -> Result<(), Error> {
     let binds = binds![
         question.ti_id,

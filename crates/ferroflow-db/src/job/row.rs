@@ -3,11 +3,24 @@
 use ferroflow_model::state::JobState;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::list::field::{Field, Fields};
+use crate::list::value::Kind;
+use crate::list::{Condition, ListRequest};
 use crate::statement::{Row, binds, sql};
 use crate::{Error, Tx};
 
-/// So long after now nobody can have been heard of, however wrong a clock is: such a heartbeat is none.
+/// No heartbeat can be so far ahead of now, however wrong a clock is: such a heartbeat is none.
 const AHEAD: SignedDuration = SignedDuration::from_hours(72);
+
+const FIELDS: Fields = Fields {
+    key: "id",
+    all: &[
+        Field::new("id", &["job.id"], Kind::Int).ordered(),
+        Field::new("dag_id", &["job.dag_id"], Kind::Text),
+        Field::new("state", &["job.state"], Kind::Text),
+        Field::new("start_date", &["job.start_date"], Kind::Time).ordered(),
+    ],
+};
 
 /// A component that starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,8 +112,12 @@ pub async fn list(
     state: Option<JobState>,
     limit: i64,
 ) -> Result<Vec<Job>, Error> {
-    let binds = binds![dag_id.is_none(), dag_id, state.is_none(), state.map(JobState::as_str), limit];
-    let rows = tx.fetch_all(sql!("job/list"), binds).await?;
+    let request = ListRequest::new()
+        .filter_if("dag_id", dag_id, Condition::is)
+        .filter_if("state", state, |state| Condition::is(state.as_str()))
+        .order_by(["-start_date"])
+        .limit(u32::try_from(limit).unwrap_or(u32::MAX));
+    let rows = tx.list(sql!("job/list"), &FIELDS, &request).await?.rows;
     tx.readable(&rows, job)
 }
 

@@ -31,7 +31,7 @@ pub async fn silent(tx: &mut Tx, before: Timestamp, now: Timestamp) -> Result<Ve
     tx.readable(&rows, scheduler)
 }
 
-/// Notes that a scheduler is gone. False if it was heard of since, or if somebody was faster.
+/// Notes that a scheduler is gone. False if it has sent a heartbeat since, or if another scheduler was faster.
 pub async fn give_up(tx: &mut Tx, id: i64, before: Timestamp, now: Timestamp) -> Result<bool, Error> {
     Ok(tx.execute(sql!("job/give_up"), binds![id, before, latest_possible(now)]).await? == 1)
 }

@@ -1,4 +1,4 @@
-//! What goes on, for somebody who watches: runs, the tasks at work in them, and what is due next. Nothing is locked, and
+//! The live view: runs, the tasks at work in them, and what is due next. Nothing is locked, and
 //! each question is answered by an index or has few rows to look at.
 
 use ferroflow_model::state::{RunState, TaskState};
@@ -46,7 +46,7 @@ pub struct StateCount {
     pub dag_id: String,
     /// The run.
     pub run_id: String,
-    /// The state; none if nobody has looked at them.
+    /// The state; none if they are not scheduled yet.
     pub state: Option<TaskState>,
     /// How many.
     pub total: i64,

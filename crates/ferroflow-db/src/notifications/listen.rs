@@ -45,7 +45,7 @@ async fn connect(pool: &PgPool) -> Result<PgListener, sqlx::Error> {
 
 /// Passes on what is heard until the connection is lost.
 async fn follow(db: &Db, mut listener: PgListener) {
-    // What was told before, nobody has heard.
+    // What was notified before was missed.
     db.messenger.tell(Notification::Missed);
     loop {
         match listener.try_recv().await {

@@ -1,9 +1,8 @@
-//! Notification: what one transaction has changed and a scheduler wants to know at once.
+//! Notifications: what one transaction has changed and a scheduler wants to know at once.
 //!
-//! Whoever changes something tells it in the same transaction ([`tell`]). Once that is committed, everybody in this
-//! process hears it who asked for [`Db::notifications`], and on PostgreSQL every process that [listens](listen), by `NOTIFY`.
-//! [`triggers`] make changes of official components heard, too. Notification are hints: whoever misses one finds out by looking,
-//! only later.
+//! A transaction that changes something [notifies](notify()) of it. Once it is committed, all receivers in this process get it
+//! (`Db::notifications`), and on PostgreSQL every process that [listens](listen()), by `NOTIFY`. [`triggers`] do the same for
+//! changes of official components. Notifications are hints: a scheduler that misses one finds out by looking, only later.
 
 mod listen;
 pub(crate) mod notify;

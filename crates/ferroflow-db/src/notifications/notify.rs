@@ -7,7 +7,7 @@ use crate::{Db, Dialect, Error, Tx};
 /// The channel of PostgreSQL.
 pub(crate) const CHANNEL: &str = "ferroflow";
 
-/// How many news are kept for somebody who is busy. Whoever misses some is told so.
+/// How many news are kept for a receiver that is busy. One that misses some gets to know that it did.
 const KEPT: usize = 1024;
 
 /// What has changed.
@@ -35,16 +35,16 @@ pub enum Notification {
     Slots,
     /// A scheduler has ended.
     Schedulers,
-    /// Somebody has answered a task instance.
+    /// A question of a task instance was answered.
     Answers,
     /// Anything: news were lost.
     Missed,
 }
 
-/// Whoever hears what is told in this process.
+/// Receives the notifications of this process.
 pub type Receiver = broadcast::Receiver<Notification>;
 
-/// Takes what was told to whoever hears it.
+/// Brings notifications to their receivers.
 #[derive(Clone, Debug)]
 pub(crate) struct Messenger {
     sender: broadcast::Sender<Notification>,
@@ -57,9 +57,9 @@ impl Messenger {
         Self { sender: broadcast::Sender::new(KEPT), name: rand::random() }
     }
 
-    /// Tells everybody in this process.
+    /// Notifies all receivers in this process.
     pub(crate) fn tell(&self, notifications: Notification) {
-        // It is fine if nobody asks.
+        // There may be no receiver.
         drop(self.sender.send(notifications));
     }
 

@@ -1,4 +1,4 @@
-//! Triggers on tables of PostgreSQL, by which official components tell what they change. Off unless somebody installs
+//! Triggers on tables of PostgreSQL, by which official components tell what they change. Off unless an operator installs
 //! them: they are the only thing that ferroflow adds to Airflow's tables, and nothing depends on them.
 //!
 //! What they call is in a schema of its own. Its name is not `ferroflow`: a user of that name would look there for tables first.
@@ -39,7 +39,7 @@ pub async fn installed(tx: &mut Tx) -> Result<Vec<Trigger>, Error> {
         .collect()
 }
 
-/// Installs all triggers as this version has them, each in a transaction of its own: whoever changes several tables in one
+/// Installs all triggers as this version has them, each in a transaction of its own: a transaction that changes several tables in one
 /// meets official components that have them in another order, and a deadlock ends an official scheduler.
 pub async fn install(db: &Db) -> Result<(), Error> {
     drop_ours(db).await?;
@@ -49,7 +49,7 @@ pub async fn install(db: &Db) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes them in the same way, and what they call if nobody else in this database does.
+/// Removes them in the same way, and what they call unless another schema of this database does.
 pub async fn remove(db: &Db) -> Result<(), Error> {
     drop_ours(db).await?;
     if db.read(|tx| installed(tx).scope_boxed()).await?.is_empty() {

@@ -81,7 +81,7 @@ async fn revision(tx: &mut Tx, tables: &[String]) -> Result<Option<String>, Erro
     row.map(|row| row.get("version_num")).transpose()
 }
 
-/// Whether nobody has put anything in these tables, apart from what creation itself does.
+/// Whether these tables hold nothing but what their creation puts there.
 async fn is_unused(tx: &mut Tx, tables: &[String]) -> Result<bool, Error> {
     for table in tables.iter().filter(|table| !["slot_pool", "log_template"].contains(&table.as_str())) {
         let query = format!("SELECT 1 AS present FROM {{name:{table}}} LIMIT 1");

@@ -38,7 +38,7 @@ pub enum Refusal {
         /// Its revision.
         revision: String,
     },
-    /// It belongs to somebody else.
+    /// Its tables are not Airflow's.
     #[error(
         "the database holds tables that are not Airflow's, or has lost its revision ({}); nothing was changed: \
          give ferroflow an empty database, or on PostgreSQL an empty schema by [database] sql_alchemy_schema",

@@ -1,7 +1,8 @@
 //! Everything that differs between the databases, in one table.
 //!
 //! SQL is written once, in `sql/<table>/<operation>.sql`: `?` binds a value, `{in}` a list, `{rows:8}` as many rows of
-//! eight values as are given, and a `{fragment}` from the table below stands where the dialects differ:
+//! eight values as are given, `{columns:dag_run}` or `{columns:dag_run t}` a [set of columns](columns), `{where}`, `{order}`,
+//! `{page}` and `{order_keys}` what is asked of a [list](crate::list), and a `{fragment}` from the table below stands where the dialects differ:
 //!
 //! | fragment | PostgreSQL | MySQL 8 | MariaDB | SQLite |
 //! |---|---|---|---|---|
@@ -19,16 +20,19 @@
 //! | `{utc:t.c}` | `t.c AT TIME ZONE 'UTC'` | `t.c` | `t.c` | `t.c` |
 //! | `{text:t.c}` | `CAST(t.c AS TEXT)` | `CAST(t.c AS CHAR)` | as MySQL | as PostgreSQL |
 //! | `{values}` | `VALUES ` | | | `VALUES ` |
+//! | `{seconds:t.a,t.b}` | `CAST(EXTRACT(EPOCH FROM t.b - t.a) AS DOUBLE PRECISION)` | `TIMESTAMPDIFF(SECOND, t.a, t.b) + 0.0E0` | as MySQL | `(julianday(t.b) - julianday(t.a)) * 86400.0` |
 //! | `{returning:id}` | `RETURNING "id"` | | | |
 //!
 //! The locks are the official scheduler's own, so that it and ferroflow exclude each other. `FOR UPDATE` in
 //! their place would block the foreign-key checks of API servers and DAG processors on PostgreSQL. Its advisory lock is
-//! taken before the pools', as Airflow does: whoever has only one of them excludes nobody. MariaDB has
+//! taken before the pools', as Airflow does: with only one of them a scheduler excludes no other. MariaDB has
 //! no `OF`: a locking statement there reads one table only, or locks what it joins. SQLite has one writer and
 //! needs no lock. An id that the database counts up is returned by `RETURNING` on PostgreSQL and by the
 //! driver elsewhere.
 
 use std::fmt;
+
+use crate::statement::columns::columns;
 
 /// The number of the lock by which PostgreSQL lets one scheduler at a time queue task instances: Airflow's own.
 const QUEUEING_LOCK: u32 = 2;
@@ -87,6 +91,10 @@ impl Dialect {
             // They would choose an index by which they find all that ever ran. PostgreSQL knows how much that is.
             "use_index" if self.is_mysql_family() => format!("USE INDEX ({argument})"),
             "use_index" if self == Self::Sqlite => format!("INDEXED BY {argument}"),
+            "columns" => return columns(self, argument),
+            "seconds" => self.seconds(argument),
+            // The whole of a list.
+            "where" | "order" | "page" | "order_keys" => String::new(),
             "returning" | "where_no_other_queues" | "use_index" => String::new(),
             _ => return None,
         };
@@ -103,6 +111,16 @@ impl Dialect {
         let mark = if self.is_mysql_family() { '`' } else { '"' };
         let doubled = identifier.replace(mark, &format!("{mark}{mark}"));
         format!("{mark}{doubled}{mark}")
+    }
+
+    /// The seconds between two times, as Airflow counts them.
+    fn seconds(self, times: &str) -> String {
+        let (from, to) = times.split_once(',').unwrap_or((times, times));
+        match self {
+            Self::Postgres => format!("CAST(EXTRACT(EPOCH FROM {to} - {from}) AS DOUBLE PRECISION)"),
+            Self::MySql | Self::MariaDb => format!("TIMESTAMPDIFF(SECOND, {from}, {to}) + 0.0E0"),
+            Self::Sqlite => format!("(julianday({to}) - julianday({from})) * 86400.0"),
+        }
     }
 
     fn lock(self, table: &str) -> String {

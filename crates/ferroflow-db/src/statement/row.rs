@@ -82,6 +82,17 @@ impl Row {
         self.parsed(name)?.ok_or_else(|| self.bad(name, UNEXPECTED_NULL))
     }
 
+    /// A number to the last bit: what the database compares with it finds it again. Of a FLOAT of MySQL that is not what
+    /// its text says.
+    pub(crate) fn exact_float(&self, name: &'static str) -> Result<Option<f64>, Error> {
+        if let Values::MySql(row) = &self.values
+            && let Ok(short) = row.try_get::<Option<f32>, _>(name)
+        {
+            return Ok(short.map(f64::from));
+        }
+        self.optional(name)
+    }
+
     /// A JSON column that may hold nothing. Airflow writes that as SQL NULL here and as JSON `null` there, and
     /// reads both alike.
     pub(crate) fn json(&self, name: &'static str) -> Result<Option<Json>, Error> {

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::Dialect;
+use crate::list::render::Fragments;
 
 /// How a connection wants its SQL: the dialect, and whether row locks are taken
 /// (`[scheduler] use_row_level_locking`).
@@ -34,6 +35,18 @@ impl Statement {
     /// Whether its lists may be taken in parts: what it finds or changes is that of all parts together.
     pub(crate) fn is_divisible(&self) -> bool {
         self.source.contains("{in}")
+    }
+
+    /// The text of a list, for one request.
+    pub(crate) fn list_text(&self, fragments: &Fragments, rendering: Rendering, lists: &[usize]) -> Text {
+        let mut source = self.source.replace("{order_keys}", &fragments.order_keys);
+        for (name, text) in
+            [("{where}", &fragments.filter), ("{order}", &fragments.order), ("{page}", &fragments.page)]
+        {
+            let line = if text.is_empty() { String::new() } else { format!("\n{text}") };
+            source = source.replace(&format!("\n{name}"), &line);
+        }
+        Text::Sized(render(&source, rendering, lists))
     }
 
     /// The text for one call, whose lists have these (padded) lengths.

@@ -49,7 +49,7 @@ pub struct Holding {
 
 /// The runs of a DAG that have not ended.
 ///
-/// Those are among them whose state is none: nobody else finds them, and here they are told of.
+/// Those are among them whose state is none: nothing else finds them, and here they are shown.
 pub async fn unfinished_runs(tx: &mut Tx, dag_id: &str) -> Result<Vec<UnfinishedRun>, Error> {
     let rows = tx.fetch_all(sql!("dag_run/unfinished_of_dag"), binds![dag_id]).await?;
     let run = |row: &Row| {

@@ -1,5 +1,7 @@
 //! A run is cleared: its `task_instance`s begin anew, and what they were goes into their history.
 
+use std::convert::identity;
+
 use ferroflow_model::extended_json;
 use ferroflow_model::state::{RunState, TaskState};
 use jiff::Timestamp;
@@ -7,8 +9,10 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::encoding::executor_config::ExecutorConfig;
-use crate::statement::{Bind, Row, binds, sql};
+use crate::list::{Condition, ListRequest};
+use crate::statement::{Row, binds, sql};
 use crate::task_instance::TaskInstance;
+use crate::task_instance::fields::FIELDS;
 use crate::task_instance::row::task_instance;
 use crate::{Error, Json, Tx};
 
@@ -44,19 +48,18 @@ pub struct Selected {
 
 /// The task instances that are meant, run by run.
 pub async fn select(tx: &mut Tx, selection: &Selection) -> Result<Vec<Selected>, Error> {
-    let task_ids = selection.task_ids.as_deref();
-    let binds: Vec<Bind> = vec![
-        selection.dag_id.as_str().into(),
-        selection.from.is_none().into(),
-        selection.from.into(),
-        selection.to.is_none().into(),
-        selection.to.into(),
-        selection.states.is_empty().into(),
-        selection.states.iter().map(|state| state.as_str()).collect(),
-        task_ids.is_none().into(),
-        task_ids.unwrap_or_default().iter().map(String::as_str).collect(),
-    ];
-    let rows = tx.fetch_all(sql!("task_instance/to_clear"), binds).await?;
+    let states = (!selection.states.is_empty())
+        .then(|| Condition::is_any(selection.states.iter().map(|state| state.as_str())));
+    let request = ListRequest::new()
+        .filter("dag_id", Condition::is(selection.dag_id.as_str()))
+        .filter_if("logical_date", selection.from, |from| Condition::AtLeast(from.into()))
+        .filter_if("logical_date", selection.to, |to| Condition::AtMost(to.into()))
+        .filter_if("state", states, identity)
+        .filter_if("task_id", selection.task_ids.as_deref(), |tasks| {
+            Condition::is_any(tasks.iter().map(String::as_str))
+        })
+        .order_by(["run_after", "run_id", "task_id", "map_index"]);
+    let rows = tx.list(sql!("task_instance/to_clear"), &FIELDS, &request).await?.rows;
     let selected = |row: &Row| {
         Ok(Selected {
             id: row.get("id")?,
@@ -100,7 +103,7 @@ pub async fn archive(tx: &mut Tx, instance: &TaskInstance, now: Timestamp) -> Re
     Ok(())
 }
 
-/// Gives a task instance that does not run the id of its next try, and what is to be known of it then: that of
+/// Gives a task instance that does not run the id of its next try, and what follows from its task then: that of
 /// `anew`. False if it has left its state.
 pub async fn begin_anew(
     tx: &mut Tx,

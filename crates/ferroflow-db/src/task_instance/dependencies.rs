@@ -127,7 +127,7 @@ fn reschedule(row: &Row) -> Result<(Uuid, Timestamp), Error> {
     Ok((row.get("ti_id")?, row.get("reschedule_date")?))
 }
 
-/// The latest run before a logical date; if so wished, of those that nobody made by hand.
+/// The latest run before a logical date; if so wished, without those that were triggered manually.
 pub async fn earlier_run(
     tx: &mut Tx,
     dag_id: &str,
@@ -146,7 +146,7 @@ pub async fn earlier_run(
     row.map(earlier).transpose()
 }
 
-/// For each of some runs the row of the latest before its logical date; if so wished, of those that nobody made by hand.
+/// For each of some runs the row of the latest before its logical date; if so wished, without those that were triggered manually.
 pub async fn earlier_of(
     tx: &mut Tx,
     ids: &[i64],
@@ -208,7 +208,7 @@ pub async fn were_there_before(
     rows.iter().map(|row| row.get("task_id")).collect()
 }
 
-/// How many items a task has pushed. What nobody can have pushed would be made into as many task instances.
+/// How many items a task has pushed. An impossible length would be made into as many task instances.
 fn length(row: &crate::statement::Row) -> Result<i64, Error> {
     const LONGEST: i64 = 1_000_000;
     let length = row.get("length")?;

@@ -48,7 +48,7 @@ pub struct Facts {
     pub run: RunOfTry,
     /// All of its run, unless that cannot be read.
     whole_run: Result<DagRun, Box<BadRow>>,
-    /// What somebody wrote on the run.
+    /// The note on the run.
     pub note: Option<String>,
     /// Whose the DAG is.
     pub owners: Option<String>,
@@ -70,7 +70,7 @@ pub struct Facts {
     pub has_asset_events: bool,
 }
 
-/// What the end of a try needs to know of its run. A word in any other column of the run keeps nobody from ending.
+/// What the end of a try needs to know of its run. A bad value in another column of the run keeps no try from ending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunOfTry {
     /// Its row.
@@ -88,12 +88,12 @@ pub struct RunOfTry {
 }
 
 impl Facts {
-    /// All of its run: for whoever tells user code of it. An error if it cannot be read.
+    /// All of its run, for user code. An error if it cannot be read.
     pub fn whole_run(&self) -> Result<&DagRun, Error> {
         self.whole_run.as_ref().map_err(|bad| Error::Column(bad.clone()))
     }
 
-    /// The error that a JSON column, of the instance or of its run, holds a value that nobody can make sense of.
+    /// The error that a JSON column, of the instance or of its run, holds a value that makes no sense.
     pub fn unreadable(&self, column: &'static str, json: &Json, reason: &dyn Display) -> Error {
         let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &self.key;
         let key = format!(

@@ -24,9 +24,9 @@ pub enum Pulse {
     Archived,
 }
 
-/// Notes that these instances, each with its process, run on a host. Returns those that do and that nobody else has
+/// Notes that these instances, each with its process, run on a host. Returns those that do and that no other transaction has
 /// locked: others are left alone, and no row is waited for. A process of the list counts for every instance of it:
-/// whoever asks has them all, and knows which is whose.
+/// the caller has them all, and knows which belongs to which.
 pub async fn beat(
     tx: &mut Tx,
     hostname: &str,

@@ -1,10 +1,13 @@
 //! Questions about the `task_instance`s of a DAG that user code asks.
 
+use std::convert::identity;
+
 use ferroflow_model::state::TaskState;
 use jiff::Timestamp;
 
+use crate::list::{Condition, ListRequest};
 use crate::statement::{Bind, Row, binds, sql};
-use crate::task_instance::TaskInstanceKey;
+use crate::task_instance::{self, TaskInstanceKey};
 use crate::{Error, Tx};
 
 /// Which task instances of a DAG are meant. An empty list restricts nothing.
@@ -61,13 +64,23 @@ pub async fn states(tx: &mut Tx, filter: &Filter) -> Result<Vec<InstanceState>, 
 }
 
 /// How many of the task instances that are meant are in one of these states; in any, if none is named. `None` is
-/// the state of an instance nobody has looked at.
+/// the state of an instance that is not scheduled yet.
 pub async fn count(tx: &mut Tx, filter: &Filter, states: &[Option<&str>]) -> Result<i64, Error> {
-    let mut binds = filter.binds();
-    let named = states.iter().flatten().copied();
-    binds.extend([Bind::from(states.is_empty()), named.collect(), Bind::from(states.contains(&None))]);
-    let row = tx.fetch_optional(sql!("task_instance/count"), binds).await?;
-    row.map_or(Ok(0), |row| row.get("total"))
+    let some = |values: &[String]| {
+        (!values.is_empty()).then(|| Condition::is_any(values.iter().map(String::as_str)))
+    };
+    let dates = &filter.logical_dates;
+    let dates = (!dates.is_empty()).then(|| Condition::is_any(dates.iter().copied()));
+    let states = (!states.is_empty())
+        .then(|| Condition::OneOf(states.iter().map(|state| state.map(Into::into)).collect()));
+    let request = ListRequest::new()
+        .filter("dag_id", Condition::is(filter.dag_id.as_str()))
+        .filter_if("map_index", filter.map_index, Condition::is)
+        .filter_if("task_id", some(&filter.task_ids), identity)
+        .filter_if("run_id", some(&filter.run_ids), identity)
+        .filter_if("logical_date", dates, identity)
+        .filter_if("state", states, identity);
+    task_instance::list::total(tx, &request, None).await
 }
 
 /// The task instance in the run with the latest logical date: before a time, and in one state, where these are

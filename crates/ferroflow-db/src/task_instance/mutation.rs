@@ -8,7 +8,7 @@ use crate::statement::{binds, sql};
 use crate::task_instance::TaskInstance;
 use crate::{Error, Tx};
 
-/// What follows from a task, unless somebody changes it.
+/// What follows from a task, unless a hook changes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     /// How many tries may follow the first.

@@ -42,7 +42,7 @@ pub async fn find(tx: &mut Tx, after: Uuid, limit: u32) -> Result<Page<HandedOut
     tx.page(&rows, limit.into(), handed_out)
 }
 
-/// Locks those of these that are still handed out and that nobody else has locked, and reads them again.
+/// Locks those of these that are still handed out and that no other transaction has locked, and reads them again.
 pub async fn lock(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<HandedOut>, Error> {
     let list: Bind = ids.iter().copied().collect();
     let rows = tx.fetch_all(sql!("task_instance/lock_handed_out"), vec![list]).await?;
@@ -87,7 +87,7 @@ fn handed_out(row: &Row) -> Result<HandedOut, Error> {
     let queued_by = match (queued_by_job_id, job_id) {
         (None, _) => QueuedBy::Nobody,
         (Some(_), None) => QueuedBy::Deleted,
-        // A state that nobody knows is not that of one that runs.
+        // An unknown state is not that of a job that runs.
         (Some(_), Some(_)) => QueuedBy::Job(row.parsed("job_state").unwrap_or_default()),
     };
     let state: TaskState = row.get_parsed("state")?;

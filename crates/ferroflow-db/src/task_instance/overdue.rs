@@ -66,7 +66,7 @@ pub async fn silent(
     tx.page(&rows, limit.into(), read_silent)
 }
 
-/// Locks one that runs and was last heard of before a time. False if that is not so any more, or if somebody else has it.
+/// Locks one that runs and was last heard of before a time. False if that is not so any more, or if another transaction has it.
 pub async fn lock_silent(tx: &mut Tx, id: Uuid, before: Timestamp) -> Result<bool, Error> {
     Ok(tx.fetch_optional(sql!("task_instance/lock_silent"), binds![id, before]).await?.is_some())
 }
@@ -84,7 +84,7 @@ pub async fn stuck(
     tx.page(&rows, limit.into(), read_stuck)
 }
 
-/// Locks one that a scheduler queued before a time. False if that is not so any more, or if somebody else has it.
+/// Locks one that a scheduler queued before a time. False if that is not so any more, or if another transaction has it.
 pub async fn lock_stuck(tx: &mut Tx, id: Uuid, before: Timestamp, job_id: i64) -> Result<bool, Error> {
     Ok(tx.fetch_optional(sql!("task_instance/lock_stuck"), binds![id, before, job_id]).await?.is_some())
 }

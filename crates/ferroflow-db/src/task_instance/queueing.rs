@@ -1,6 +1,6 @@
 //! What decides who may be queued: who waits, what is in use, and the rows of those who may.
 //!
-//! Everything here is asked by whoever holds the [pools](crate::pool::lock_all), except for
+//! Everything here is asked by the scheduler that holds the [pools](crate::pool::lock_all), except for
 //! [`runs_with_scheduled`] and [`scheduled_of_runs`]. What is asked about those that are at work costs as much as there
 //! are of them; how many wait, or have ended, plays no part.
 
@@ -164,7 +164,7 @@ pub async fn scheduled_of_runs(tx: &mut Tx, dag_run_ids: &[i64]) -> Result<Vec<S
     Ok(found)
 }
 
-/// The running runs of DAGs that are not paused in which anybody waits to be queued, by the ids of their rows.
+/// The running runs of DAGs that are not paused in which task instances wait to be queued, by the ids of their rows.
 pub async fn runs_with_scheduled(tx: &mut Tx) -> Result<Vec<RunWithScheduled>, Error> {
     let rows = tx.fetch_all(sql!("task_instance/runs_with_scheduled"), binds![false]).await?;
     let run = |row: &Row| {

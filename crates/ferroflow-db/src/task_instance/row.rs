@@ -19,7 +19,7 @@ pub struct TaskInstance {
     pub id: Uuid,
     /// What it is of.
     pub key: TaskInstanceKey,
-    /// Where it stands; `None` if nobody has looked at it yet.
+    /// Its state; `None` if it is not scheduled yet.
     pub state: Option<TaskState>,
     /// How often it was started.
     pub try_number: i32,
@@ -88,7 +88,7 @@ pub struct TaskInstance {
 }
 
 impl TaskInstance {
-    /// One that nobody has looked at yet, of a task for which its author chose nothing.
+    /// One that is not scheduled yet, of a task for which its author chose nothing.
     pub fn new(id: Uuid, key: TaskInstanceKey, now: Timestamp) -> Self {
         Self {
             id,

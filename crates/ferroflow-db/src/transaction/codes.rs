@@ -3,7 +3,7 @@
 /// How an error of the database is to be met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Somebody else holds the lock.
+    /// Another transaction holds the lock.
     Busy,
     /// The same transaction may succeed if it is repeated.
     Transient,
@@ -17,12 +17,12 @@ pub(crate) enum Kind {
     BadValue,
     /// A row refers to nothing, or something refers to it.
     BadReference,
-    /// The statement, its rights, the schema: it fails again until somebody has seen to it.
+    /// The statement, its rights, the schema: it fails again until an operator has seen to it.
     Other,
 }
 
 impl Kind {
-    /// Whether the same may succeed soon, without anybody having done anything about it.
+    /// Whether the same may succeed soon, without an operator.
     pub(crate) fn is_transient(self) -> bool {
         match self {
             Self::Busy | Self::Transient | Self::ConnectionLost | Self::ReadOnly | Self::Unavailable => true,

@@ -9,6 +9,7 @@ use sqlx::{MySqlPool, PgPool, SqlitePool};
 
 use crate::connect::Trust;
 use crate::notifications::notify::Messenger;
+use crate::statement::ran::Ran;
 use crate::statement::text::Rendering;
 use crate::transaction::error::is_useless;
 use crate::transaction::turns::Turns;
@@ -18,8 +19,8 @@ use crate::{Dialect, Error, Tx, Unreadable};
 /// For so long a part waits for a row, if there is any limit.
 const PATIENCE_OF_PARTS: Duration = Duration::from_millis(100);
 
-/// For so long whoever has patience waits for a row on MySQL and MariaDB, instead of 50 s: what others hold for longer is tried
-/// again by whoever needs it.
+/// For so long a transaction with patience waits for a row on MySQL and MariaDB, instead of 50 s: what others hold for longer is tried
+/// again by its next user.
 const PATIENCE_OF_MYSQL: Duration = Duration::from_secs(3);
 
 /// The metadata database. Cheap to clone; all clones share one pool.
@@ -37,7 +38,7 @@ pub struct Db {
     pub(crate) trust: Trust,
     /// Name and version, as the server states them.
     pub(crate) server: String,
-    /// Who takes what was told to whoever hears it.
+    /// Brings notifications to their receivers.
     pub(crate) messenger: Messenger,
     /// The rows that could not be read.
     pub(crate) unreadable: Arc<Unreadable>,
@@ -45,6 +46,8 @@ pub struct Db {
     pub(crate) lock_patience: Option<Duration>,
     /// Whose turn it is to ask again.
     pub(crate) turns: Turns,
+    /// What has run here.
+    pub(crate) ran: Ran,
 }
 
 /// A schema of PostgreSQL before the ones that the user's connections look in anyway.
@@ -102,7 +105,7 @@ impl Db {
         self.repeat(Purpose::WriteTogether, work).await
     }
 
-    /// The same for work that only reads. On SQLite, which has one writer, it waits for nobody.
+    /// The same for work that only reads. On SQLite, which has one writer, it never waits.
     pub async fn read<'a, T, W>(&self, work: W) -> Result<T, Error>
     where
         W: for<'t> FnMut(&'t mut Tx) -> ScopedBoxFuture<'a, 't, Result<T, Error>>,
@@ -118,7 +121,7 @@ impl Db {
         self.repeat(Purpose::Rehearse, work).await
     }
 
-    /// The same database for whoever has other things to do than to wait: a change that needs a row which others hold for
+    /// The same database for callers that have other things to do than to wait: a change that needs a row which others hold for
     /// longer than this fails, and is not repeated ([`Error::is_busy`]). SQLite has no locks of rows; MySQL and MariaDB count
     /// in seconds.
     #[must_use]
@@ -227,7 +230,7 @@ impl Db {
         }
     }
 
-    /// What is set is set for this transaction alone: a setting of the session would reach whoever gets the server
+    /// What is set is set for this transaction alone: a setting of the session would reach the next user of the server
     /// connection next. All of it goes in one message.
     fn begin_postgres(&self, purpose: Purpose) -> String {
         let mut begin = "BEGIN".to_owned();

@@ -5,6 +5,7 @@ use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
 use crate::encoding::fernet::FernetError;
+use crate::list::ListError;
 use crate::schema::Refusal;
 use crate::transaction::codes::{Kind, mysql, postgres, sqlite};
 use crate::{BadRow, ConnectError};
@@ -33,13 +34,16 @@ pub enum Error {
     /// A statement failed, the work went on as if it had not, and PostgreSQL keeps nothing of such a transaction.
     #[error("nothing was written: {0} failed, and its transaction with it")]
     Aborted(String),
-    /// The work has to know something that no transaction may wait for. It was rolled back; whoever has asked does it
+    /// The work has to know something that no transaction may wait for. It was rolled back; the caller does it
     /// again.
     #[error("nothing was written: {0} has to be asked first")]
     Unasked(&'static str),
     /// The database is not one that ferroflow may work with, or create its tables in.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// Something is wrong with what was asked of a list.
+    #[error(transparent)]
+    List(#[from] ListError),
     /// A value could not be decrypted.
     #[error("{what} cannot be read")]
     Fernet {
@@ -51,7 +55,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether somebody else holds the lock that a NOWAIT asked for.
+    /// Whether another transaction holds the lock that a NOWAIT asked for.
     pub fn is_busy(&self) -> bool {
         self.kind() == Kind::Busy
     }
@@ -67,7 +71,7 @@ impl Error {
         self.kind() == Kind::BadValue
     }
 
-    /// Whether a row refers to nothing, or something refers to one that is to go. Whoever looks again at what there is may
+    /// Whether a row refers to nothing, or something refers to one that is to go. A caller that looks again at what there is may
     /// have other rows to write.
     pub fn is_about_reference(&self) -> bool {
         self.kind() == Kind::BadReference
@@ -82,7 +86,11 @@ impl Error {
                 cause => !matches!(kind(cause), Kind::BadValue | Kind::BadReference),
             },
             Self::Connect(_) | Self::OutcomeUnknown(_) | Self::Aborted(_) => true,
-            Self::Column { .. } | Self::Unasked(_) | Self::Refused(_) | Self::Fernet { .. } => false,
+            Self::Column { .. }
+            | Self::Unasked(_)
+            | Self::Refused(_)
+            | Self::List(_)
+            | Self::Fernet { .. } => false,
         }
     }
 

@@ -1,6 +1,6 @@
-//! Whoever has met a locked row asks for it again in turn.
+//! Transactions that have met a locked row try again in turn.
 //!
-//! Somebody who locks many rows has as many wait for them. Each of those who waits has a connection that long, and there
+//! A transaction that locks many rows has as many others wait for them. Each of those who waits has a connection that long, and there
 //! are few: all else would wait for one.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
     free: Arc<Semaphore>,
-    /// When whoever has to wait for its turns goes on without; nothing of those who do not.
+    /// When a transaction that waits for its turn goes on without; nothing for those that do not wait.
     hurry: Option<CancellationToken>,
 }
 
@@ -32,20 +32,20 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// The turn for one transaction, if it needs one: whatever is done between two, nobody waits in turn for that.
+    /// The turn for one transaction, if it needs one: what is done between two of them is waited for by none.
     pub(crate) async fn take(&self) -> Option<OwnedSemaphorePermit> {
         let hurry = self.hurry.as_ref()?;
         tokio::select! {
             biased;
             () = hurry.cancelled() => None,
-            // Nobody closes it.
+            // It is never closed.
             taken = Arc::clone(&self.free).acquire_owned() => taken.ok(),
         }
     }
 }
 
 impl Db {
-    /// The same database for whoever asks again for a row that others had locked, with a [patience](Db::with_lock_patience):
+    /// The same database for a caller that asks again for a row that others had locked, with a [patience](Db::with_lock_patience):
     /// of all transactions that write a few go at a time, and each hardly waits. Once there is a hurry, none waits for its
     /// turn.
     #[must_use]

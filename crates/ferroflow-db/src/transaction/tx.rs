@@ -9,9 +9,11 @@ use sqlx::sqlite::SqliteQueryResult;
 use sqlx::{MySql, Postgres, Sqlite, Transaction};
 
 use crate::connect::Trust;
+use crate::list::render::Fragments;
 use crate::notifications::Notification;
 use crate::notifications::notify::Messenger;
 use crate::statement::bind::{self, flatten, parts};
+use crate::statement::ran::Ran;
 use crate::statement::text::{Rendering, Text, render};
 use crate::statement::{Bind, Row, Statement};
 use crate::transaction::db::ConfiguredSchema;
@@ -38,6 +40,7 @@ pub struct Tx {
     pub(crate) parts: Parts,
     /// The rows that could not be read.
     pub(crate) unreadable: Arc<Unreadable>,
+    ran: Ran,
 }
 
 /// What the driver has begun.
@@ -96,6 +99,7 @@ impl Tx {
             trust: db.trust.clone(),
             parts: Parts::default(),
             unreadable: Arc::clone(&db.unreadable),
+            ran: db.ran.clone(),
         }
     }
 
@@ -156,6 +160,21 @@ impl Tx {
             let (text, binds) = self.prepared(statement, binds);
             rows.append(&mut self.query(statement.name, text, binds).await?);
         }
+        self.ran.note(statement.name, !rows.is_empty());
+        Ok(rows)
+    }
+
+    /// The rows of a list.
+    pub(crate) async fn fetch_list(
+        &mut self,
+        statement: &'static Statement,
+        fragments: &Fragments,
+        binds: Vec<Bind>,
+    ) -> Result<Vec<Row>, Error> {
+        let (lists, binds) = flatten(binds);
+        let text = statement.list_text(fragments, self.rendering, &lists);
+        let rows = self.query(statement.name, text, binds).await?;
+        self.ran.note(statement.name, !rows.is_empty());
         Ok(rows)
     }
 
@@ -179,6 +198,7 @@ impl Tx {
             let (text, binds) = self.prepared(statement, binds);
             changed += rows_affected(&self.change(statement.name, text, binds).await?);
         }
+        self.ran.note(statement.name, changed > 0);
         Ok(changed)
     }
 
@@ -193,9 +213,12 @@ impl Tx {
         if self.rendering.dialect == Dialect::Postgres {
             let rows = self.query(statement.name, text, binds).await?;
             self.has_changed = true;
+            self.ran.note(statement.name, true);
             return rows.first().map_or(Ok(0), |row| row.get("id"));
         }
-        Ok(match self.change(statement.name, text, binds).await? {
+        let inserted = self.change(statement.name, text, binds).await?;
+        self.ran.note(statement.name, true);
+        Ok(match inserted {
             Answer::Postgres(_) => unreachable!("answered above"),
             Answer::MySql(result) => i64::try_from(result.last_insert_id()).unwrap_or(i64::MAX),
             Answer::Sqlite(result) => result.last_insert_rowid(),

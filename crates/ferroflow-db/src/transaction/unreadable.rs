@@ -15,7 +15,7 @@ use crate::{Error, Json, Tx};
 /// So many are remembered, so that each is told of once.
 const REMEMBERED: usize = 100_000;
 
-/// So many wait for somebody who tells of them; others are found again.
+/// So many wait to be reported; others are found again.
 const WAITING: usize = 1_000;
 
 /// A row that cannot be read.
@@ -34,7 +34,7 @@ pub struct BadRow {
 }
 
 impl BadRow {
-    /// A row whose JSON was taken over as text, and in which somebody looks in vain for a value.
+    /// A row whose JSON was taken over as text, and in which a value is looked for in vain.
     pub(crate) fn inside(
         (operation, key): (&'static str, String),
         column: &'static str,

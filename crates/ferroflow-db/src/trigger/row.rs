@@ -37,7 +37,7 @@ pub async fn find_free(tx: &mut Tx, fernet: &Fernet, classpaths: &[&str]) -> Res
     Ok(found)
 }
 
-/// Keeps a trigger from being deleted until the transaction ends. False if it is gone, or if somebody is about to
+/// Keeps a trigger from being deleted until the transaction ends. False if it is gone, or if another transaction is about to
 /// delete it.
 pub async fn lock(tx: &mut Tx, id: i64) -> Result<bool, Error> {
     Ok(tx.fetch_optional(sql!("trigger/lock"), binds![id]).await?.is_some())

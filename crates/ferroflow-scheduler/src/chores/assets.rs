@@ -8,10 +8,20 @@ use ferroflow_db::asset::orphans::FoundAsset;
 use ferroflow_db::dag::warning::DagWarning;
 use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx, asset, dag};
 use ferroflow_model::stored_assets::{WaitingAsset, activation};
+use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
 
 use super::left::{Done, Left, or_left};
+use super::report::Report;
+use super::{Chore, reported};
+use crate::metrics::Told;
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "assets in use",
+    every: |settings| Some(settings.scheduler.parsing_cleanup_interval),
+    run: |given| reported(assets(given.cx, given.now)),
+};
 
 /// How many go out of use in one transaction.
 const BATCH: u32 = 500;
@@ -32,6 +42,16 @@ pub struct Assets {
     pub dropped_values: u64,
     /// What stays as it is.
     pub left: Vec<Left>,
+}
+
+impl Report for Assets {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        runs::assets_orphaned(self.orphaned.len());
+    }
 }
 
 /// Takes assets out of use that nothing refers to, and into use what something does.

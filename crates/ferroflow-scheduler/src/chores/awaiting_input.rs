@@ -1,7 +1,7 @@
-//! Task instances that wait for a person, and have for too long.
+//! Task instances that wait for a human's answer, and have for too long.
 //!
-//! Locks: their rows in `task_instance`, without waiting for those that somebody else has; then their questions, in the
-//! order of those who answer.
+//! Locks: their rows in `task_instance`, without waiting for those that another transaction has; then their questions, in the
+//! order in which an answer takes them.
 
 use ferroflow_db::hitl_detail::answer::Answer;
 use ferroflow_db::hitl_detail::{self, Question};
@@ -18,17 +18,25 @@ use uuid::Uuid;
 
 use super::deferred::FAIL;
 use super::left::{Left, or_left, so_far};
+use super::report::{FollowUp, Report};
+use super::{Chore, reported};
 use crate::{Context, Error};
 
-/// How many are dealt with in one transaction: people who answer others must not wait long.
+pub(crate) const CHORE: Chore = Chore {
+    name: "task instances whose question was not answered in time",
+    every: |settings| Some(settings.scheduler.trigger_timeout_check_interval),
+    run: |given| reported(awaiting_input(given.cx, given.now)),
+};
+
+/// How many are dealt with in one transaction: humans who answer others must not wait long.
 const BATCH: u32 = 100;
 
-/// What became of those that nobody answered in time. All of them are scheduled now.
+/// What became of those that were not answered in time. All of them are scheduled now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AwaitingInput {
     /// Those that go on: with an answer after all, or with their defaults.
     pub answered: Vec<TaskInstanceKey>,
-    /// Those that are told that nobody answered.
+    /// Those that are told that there was no answer.
     pub unanswered: Vec<TaskInstanceKey>,
     /// Those that cannot go on, and why: they fail.
     pub refused: Vec<(TaskInstanceKey, String)>,
@@ -36,7 +44,18 @@ pub struct AwaitingInput {
     pub left: Vec<Left>,
 }
 
-/// Lets those go on that waited for a person for too long.
+impl Report for AwaitingInput {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let changed = self.answered.iter().chain(&self.unanswered).cloned().collect();
+        FollowUp { changed, rescan: true, ..FollowUp::default() }
+    }
+}
+
+/// Lets those go on that waited for a human for too long.
 pub async fn awaiting_input(cx: &Context, now: Timestamp) -> Result<AwaitingInput, Error> {
     let mut report = AwaitingInput::default();
     let mut after = Uuid::nil();
@@ -134,7 +153,7 @@ async fn answer_by_default(
         let answer = Answer { responded_at: now, responded_by: Value::Null, chosen_options, params_input };
         return Ok(answer_event(&answer, true));
     }
-    // Somebody was faster.
+    // A human was faster.
     given_answer(tx, one).await
 }
 

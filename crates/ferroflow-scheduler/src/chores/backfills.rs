@@ -1,16 +1,26 @@
 //! Backfills of which all runs have ended, and those whose makers are gone before they were complete.
 //!
-//! Lock: the row in `backfill`, without waiting for one that somebody else has. Who goes on with a backfill locks more, in
+//! Lock: the row in `backfill`, without waiting for one that another transaction has. Going on with a backfill locks more, in
 //! transactions of its own.
 
+use std::time::Duration;
+
 use ferroflow_db::{ScopedFutureExt as _, backfill};
-use ferroflow_execution::RunMaking;
-use ferroflow_execution::backfill::{abandoned_before, finish};
+use ferroflow_operations::backfill::{abandoned_before, finish};
+use ferroflow_operations::dag_run::RunMaking;
 use ferroflow_telemetry::chain;
 use jiff::{SignedDuration, Timestamp};
 
 use super::left::{Done, Left, or_left, so_far};
+use super::report::Report;
+use super::{Chore, reported};
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "completed backfills",
+    every: |_| Some(Duration::from_secs(30)),
+    run: |given| reported(backfills(given.cx, given.now)),
+};
 
 /// For so long a backfill without runs may be in the making.
 const IN_THE_MAKING: SignedDuration = SignedDuration::from_mins(2);
@@ -42,7 +52,13 @@ pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Done<Vec<i64>>, E
     Ok(report)
 }
 
-/// Takes backfills over that nobody makes any more. They are made beside the loop: there may be thousands of runs, and
+impl Report for Done<Vec<i64>> {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+}
+
+/// Takes over backfills whose makers are gone. They are made beside the loop: there may be thousands of runs, and
 /// Python may have a say.
 async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>) -> Result<(), Error> {
     let before = abandoned_before(now);
@@ -67,15 +83,15 @@ async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>
                 }
             }
         }
-        let (service, making) = (cx.service.clone(), making(cx)?);
+        let (secrets, making) = (cx.service.secrets(), making(cx)?);
         tokio::spawn(async move {
-            match finish(&service, &making, id).await {
+            match finish(&secrets, &making, id).await {
                 Ok(made) => {
                     tracing::info!(
                         dag_id,
                         backfill_id = id,
                         runs = made.made,
-                        "an interrupted backfill is complete"
+                        "interrupted backfill is complete"
                     );
                 }
                 Err(refusal) => {
@@ -84,7 +100,7 @@ async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>
                         dag_id,
                         backfill_id = id,
                         reason,
-                        "an interrupted backfill cannot be completed"
+                        "interrupted backfill cannot be completed"
                     );
                 }
             }

@@ -1,4 +1,4 @@
-//! Connections that somebody wants to be tried.
+//! Connections that a user wants to have tested.
 //!
 //! Locks: the rows in `connection_test_request`, without waiting for those that another scheduler has.
 
@@ -7,12 +7,28 @@ use std::time::Duration;
 
 use ferroflow_db::connection::test_request::{self, PendingTest, StaleTest, TestCounts};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
-use ferroflow_executor::{ExecutorSet, WorkloadKind};
+use ferroflow_executor::{ExecutorSet, TestConnection, Workload, WorkloadKind};
+use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::left::{Done, Left, or_left, so_far};
+use super::report::{FollowUp, Report};
+use super::{Chore, EVERY_LOOP, reported};
+use crate::metrics::Told;
 use crate::{Context, Error};
+
+pub(crate) const STALE: Chore = Chore {
+    name: "stale connection tests",
+    every: |settings| Some(settings.connection_test.reaper_interval),
+    run: |given| reported(stale_connection_tests(given.cx, given.now)),
+};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "connection tests",
+    every: |_| Some(EVERY_LOOP),
+    run: |given| reported(connection_tests(given.cx, given.now, given.executors)),
+};
 
 /// How many silent ones are given up at a time; the others are by the next chore.
 const BATCH: usize = 100;
@@ -28,6 +44,35 @@ pub struct ConnectionTests {
     pub refused: Vec<(Uuid, String)>,
     /// Those that stay as they are.
     pub left: Vec<Left>,
+}
+
+impl Report for ConnectionTests {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let hand_over = self.queued.iter().map(|test| {
+            let (id, connection_id) = (test.id, test.connection_id.clone());
+            let workload = Workload::TestConnection(TestConnection { id, connection_id });
+            (test.executor.clone(), workload)
+        });
+        FollowUp { hand_over: hand_over.collect(), ..FollowUp::default() }
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        scheduling::connection_tests(self.counts.active, self.counts.pending);
+    }
+}
+
+impl Report for Done<Vec<StaleTest>> {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        self.done.iter().for_each(|test| scheduling::connection_test_reaped(&test.state));
+    }
 }
 
 /// Picks the tests that go to executors, as many as `[connection_test] max_concurrency` leaves room for.
@@ -55,7 +100,7 @@ pub async fn connection_tests(
             Err(error) => return so_far(report, error.into()),
         };
         for (id, reason) in &some.refused {
-            tracing::warn!(%id, reason, "a connection is not tried");
+            tracing::warn!(%id, reason, "connection test has failed: no executor can run it");
         }
         report.queued.extend(some.queued);
         report.refused.extend(some.refused);
@@ -135,7 +180,7 @@ pub async fn stale_connection_tests(cx: &Context, now: Timestamp) -> Result<Done
             Err(error) => return so_far(report, error.into()),
         };
         for StaleTest { id, connection_id, state } in &some.done {
-            tracing::warn!(%id, connection = connection_id, state, "a test of a connection is given up");
+            tracing::warn!(%id, connection = connection_id, state, "connection test timed out");
         }
         report.done.extend(some.done);
         report.left.extend(some.left);

@@ -5,21 +5,54 @@
 
 use ferroflow_db::job::schedulers::SilentScheduler;
 use ferroflow_db::{ScopedFutureExt as _, Tx, job};
+use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
 
 use super::left::{Left, or_left};
+use super::report::{FollowUp, Report};
+use super::{Chore, reported};
+use super::{executor_callbacks, orphans};
+use crate::metrics::Told;
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "dead schedulers",
+    every: |settings| Some(settings.scheduler.scheduler_heartbeat_sec),
+    run: |given| reported(dead_schedulers(given.cx, given.now)),
+};
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadSchedulers {
-    /// Those that were not heard of for longer than `[scheduler] scheduler_health_check_threshold`, and have been given
+    /// Those without heartbeat for longer than `[scheduler] scheduler_health_check_threshold`, and have been given
     /// up just now.
     pub given_up: Vec<SilentScheduler>,
     /// The jobs of those that were heard of lately and do not run any more.
     pub ended: Vec<i64>,
-    /// Those that are not given up although they are silent.
+    /// Those that are not given up although they have no heartbeat.
     pub left: Vec<Left>,
+}
+
+impl Report for DeadSchedulers {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    /// What those that are gone had is looked for once.
+    fn follow_up(&self) -> FollowUp {
+        let gone = self.ended.iter().copied().chain(self.given_up.iter().map(|gone| gone.id));
+        FollowUp {
+            hastens: vec![orphans::CHORE.name, executor_callbacks::CHORE.name],
+            hastens_for: Some(gone.collect()),
+            ..FollowUp::default()
+        }
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        if !self.given_up.is_empty() {
+            scheduling::schedulers_given_up(self.given_up.len());
+        }
+    }
 }
 
 /// Gives up schedulers that are silent, and tells which have ended.
@@ -33,7 +66,12 @@ pub async fn dead_schedulers(cx: &Context, now: Timestamp) -> Result<DeadSchedul
     let found = found.await?;
     for gone in &found.given_up {
         let (hostname, last) = (gone.hostname.as_deref().unwrap_or("?"), gone.latest_heartbeat);
-        tracing::warn!(job = gone.id, hostname, ?last, "a scheduler is silent and is given up");
+        tracing::warn!(
+            job = gone.id,
+            hostname,
+            ?last,
+            "scheduler without heartbeat; job is marked as failed"
+        );
     }
     Ok(found)
 }
@@ -46,7 +84,7 @@ async fn give_up_silent(
 ) -> Result<DeadSchedulers, ferroflow_db::Error> {
     let (mut given_up, mut left) = (Vec::new(), Vec::new());
     let silent = job::schedulers::silent(tx, before, now).await?;
-    // Whoever can tell lives.
+    // This one lives, since it asks.
     for silent in silent.into_iter().filter(|silent| silent.id != own) {
         tx.begin_part().await?;
         let is_given_up = job::schedulers::give_up(tx, silent.id, before, now).await;

@@ -12,13 +12,24 @@ use ferroflow_execution::BesideRun;
 use ferroflow_model::sdk_json;
 use ferroflow_model::state::CallbackState;
 use ferroflow_telemetry::chain;
+use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::deadline_context::{context, with_context};
+use super::executor_callbacks;
 use super::left::{Left, so_far};
+use super::report::{FollowUp, Report};
+use super::{Chore, EVERY_LOOP, reported};
+use crate::metrics::Told;
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "missed deadlines",
+    every: |_| Some(EVERY_LOOP),
+    run: |given| reported(deadlines(given.cx, given.now)),
+};
 
 /// How many are dealt with in one transaction; with more, the chore goes on.
 const BATCH: u32 = 100;
@@ -39,6 +50,21 @@ pub struct Deadlines {
     pub left: Vec<Left>,
 }
 
+impl Report for Deadlines {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let hastens = self.has_executor_callbacks.then_some(executor_callbacks::CHORE.name);
+        FollowUp { hastens: hastens.into_iter().collect(), ..FollowUp::default() }
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        self.missed.iter().for_each(|(_, dag_id, run_id)| runs::deadline_missed(dag_id, run_id));
+    }
+}
+
 /// Hands over the callbacks of deadlines that have passed: to triggerers, or to executors.
 pub async fn deadlines(cx: &Context, now: Timestamp) -> Result<Deadlines, Error> {
     let mut report = Deadlines::default();
@@ -51,7 +77,7 @@ pub async fn deadlines(cx: &Context, now: Timestamp) -> Result<Deadlines, Error>
             Err(error) => return so_far(report, error.into()),
         };
         for (deadline, reason) in &some.refused {
-            tracing::error!(%deadline, reason, "a missed deadline cannot be told");
+            tracing::error!(%deadline, reason, "callback of a missed deadline has failed");
         }
         report.missed.extend(some.missed);
         report.left.extend(some.left);
@@ -99,8 +125,8 @@ enum Dealt {
     Gone,
 }
 
-/// Tells of one. If the database does not take what is to be told, its callback has failed; nothing is answered if it does
-/// not take that either, or will once somebody has mended rights, the schema, or a row that cannot be read.
+/// Hands over one. If the database refuses that, its callback has failed; nothing is answered if it refuses that, too, or
+/// would not once an operator has mended rights, the schema, or a row that cannot be read.
 async fn tell_or_fail(
     tx: &mut Tx,
     cx: &Context,

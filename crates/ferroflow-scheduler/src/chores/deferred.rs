@@ -1,6 +1,6 @@
 //! Deferred task instances whose trigger has not fired in time.
 //!
-//! Locks: their rows in `task_instance`, without waiting for those that somebody else has.
+//! Locks: their rows in `task_instance`, without waiting for those that another transaction has.
 
 use ferroflow_db::task_instance::execution::Continuation;
 use ferroflow_db::task_instance::{TaskInstanceKey, overdue};
@@ -11,7 +11,15 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::left::{Done, Left, or_left, so_far};
+use super::report::{FollowUp, Report};
+use super::{Chore, reported};
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "deferred task instances that time out",
+    every: |settings| Some(settings.scheduler.trigger_timeout_check_interval),
+    run: |given| reported(deferred(given.cx, given.now)),
+};
 
 /// How many are dealt with in one transaction.
 const BATCH: u32 = 500;
@@ -34,6 +42,16 @@ pub async fn deferred(cx: &Context, now: Timestamp) -> Result<Done<Vec<TaskInsta
         report.left.extend(some.left);
         let Some(next) = next else { return Ok(report) };
         after = next;
+    }
+}
+
+impl Report for Done<Vec<TaskInstanceKey>> {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        FollowUp { changed: self.done.clone(), rescan: true, ..FollowUp::default() }
     }
 }
 

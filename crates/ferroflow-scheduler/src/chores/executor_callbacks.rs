@@ -5,10 +5,12 @@
 
 use std::collections::HashSet;
 
+use std::time::Duration;
+
 use ferroflow_db::callback::due::{Holder, Move};
 use ferroflow_db::callback::{self, Callback};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, deadline};
-use ferroflow_executor::{Bundle, ExecuteCallback, ExecutorSet, WorkloadKind};
+use ferroflow_executor::{Bundle, ExecuteCallback, ExecutorSet, Workload, WorkloadKind};
 use ferroflow_model::extended_json;
 use ferroflow_model::state::CallbackState;
 use jiff::Timestamp;
@@ -17,8 +19,17 @@ use uuid::Uuid;
 
 use super::left::{Left, or_left, so_far};
 use super::lost_callbacks::lost_callbacks;
+use super::report::{FollowUp, Report};
+use super::{Chore, reported};
 use crate::error::or_reason;
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "callbacks for executors",
+    // There is no index to find them by, and a missed deadline hastens this.
+    every: |_| Some(Duration::from_secs(30)),
+    run: |given| reported(executor_callbacks(given.cx, given.now, given.executors)),
+};
 
 /// How many are dealt with at a time; the others are by the next chore.
 const BATCH: usize = 100;
@@ -45,6 +56,19 @@ pub struct ExecutorCallbacks {
     pub left: Vec<Left>,
 }
 
+impl Report for ExecutorCallbacks {
+    fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let queued = self.queued.iter();
+        let hand_over =
+            queued.map(|one| (one.executor.clone(), Workload::ExecuteCallback(one.workload.clone())));
+        FollowUp { hand_over: hand_over.collect(), ..FollowUp::default() }
+    }
+}
+
 /// Picks the callbacks that go to executors, as many as these have room for.
 pub async fn executor_callbacks(
     cx: &Context,
@@ -68,7 +92,7 @@ pub async fn executor_callbacks(
             Err(error) => return so_far(report, error.into()),
         };
         for (id, reason) in &some.refused {
-            tracing::error!(%id, reason, "a callback is not run");
+            tracing::error!(%id, reason, "callback has failed: no executor can run it");
         }
         report.queued.extend(some.queued);
         report.refused.extend(some.refused);
@@ -108,7 +132,7 @@ async fn pick(
     Ok((report, kept_back))
 }
 
-/// Moves one on, if nobody else has: to an executor, or to its end, with the reason.
+/// Moves one on, if no other transaction has: to an executor, or to its end, with the reason.
 async fn pick_one(
     tx: &mut Tx,
     callback: &Callback,

@@ -1,5 +1,5 @@
 //! Rows to which chores that are done every second come back later every time: others have locked them, or the database
-//! does not take what is to be written. Whoever met such a row in every cycle would have everybody wait for it.
+//! refuses the write. To meet such a row in every cycle would hold up everything else.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -58,12 +58,14 @@ impl KeptBack {
             rows.remove(&id);
             return done;
         }
-        // What nobody has come back to is not there any more.
+        // A row that was not tried again for long is not there any more.
         rows.retain(|_, kept| later(kept.due, MAX_PAUSE) > now);
         let (tries, pause) =
             rows.get(&id).map_or((1, FIRST_PAUSE), |kept| (kept.tries + 1, (kept.pause * 2).min(MAX_PAUSE)));
         if is_locked && tries >= TOLD_AFTER {
-            told = vec![row("others have locked it, or what has to be changed with it".to_owned())];
+            told = vec![row(
+                "another transaction has locked it, or a row that has to be changed with it".to_owned()
+            )];
         }
         left.extend(told.iter().cloned());
         rows.insert(id, Kept { tries, pause, due: later(now, pause), left: told });

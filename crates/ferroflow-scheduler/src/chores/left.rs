@@ -68,6 +68,6 @@ pub(super) fn so_far<T: Default + PartialEq>(report: T, error: Error) -> Result<
     if report == T::default() {
         return Err(error);
     }
-    tracing::error!("a chore has ended before all was done: {}", chain(&error));
+    tracing::error!("chore ended early; the rest is done when it is due again: {}", chain(&error));
     Ok(report)
 }

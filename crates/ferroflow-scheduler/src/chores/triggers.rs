@@ -1,17 +1,25 @@
-//! Triggers that nothing waits for.
+//! Triggers that nothing refers to.
 //!
-//! Locks: their rows in `trigger`, without waiting for those that somebody else has.
+//! Locks: their rows in `trigger`, without waiting for those that another transaction has.
 
 use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::trigger::unreferenced::sweep;
 
 use super::left::{Done, Left, or_left};
+use super::report::Report;
+use super::{Chore, reported};
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "unreferenced triggers",
+    every: |settings| Some(settings.scheduler.parsing_cleanup_interval),
+    run: |given| reported(triggers(given.cx)),
+};
 
 /// How many are looked at in one transaction.
 const BATCH: u32 = 500;
 
-/// Removes triggers that nothing waits for. Returns how many.
+/// Removes triggers that nothing refers to. Returns how many.
 pub async fn triggers(cx: &Context) -> Result<Done<u64>, Error> {
     let (mut report, mut after) = (Done::default(), 0);
     loop {
@@ -27,5 +35,11 @@ pub async fn triggers(cx: &Context) -> Result<Done<u64>, Error> {
             Some(last) => after = last,
             None => return Ok(report),
         }
+    }
+}
+
+impl Report for Done<u64> {
+    fn left(&self) -> &[Left] {
+        &self.left
     }
 }

@@ -7,13 +7,13 @@ use ferroflow_db::asset::triggered_runs::{self, QueuedAsset};
 use ferroflow_db::dag::scheduling::DagFacts as DagRow;
 use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, dag_run};
-use ferroflow_execution::RunMaking;
-use ferroflow_execution::create_run::{OfRun, create_many};
 use ferroflow_model::runs::assets::QueueVerdict;
 use ferroflow_model::runs::create::{self, Verdict};
 use ferroflow_model::runs::events::{EventBounds, event_window};
 use ferroflow_model::state::RunType;
 use ferroflow_model::timetable::RunInfo;
+use ferroflow_operations::dag_run::RunMaking;
+use ferroflow_operations::dag_run::create::{OfRun, create_many};
 use jiff::Timestamp;
 
 use super::assets::{self, Assets};
@@ -99,7 +99,7 @@ struct Task<'a> {
     now: Timestamp,
 }
 
-/// What is to be written.
+/// The rows of one transaction.
 #[derive(Default)]
 struct Writes {
     runs: Vec<Plan>,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use ferroflow_db::dag::scheduling::DagFacts as DagRow;
 use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, asset_partition_dag_run, dag};
-use ferroflow_execution::RunMaking;
-use ferroflow_execution::create_run::{OfRun, PlannedDeadlines, create_many};
 use ferroflow_model::runs::create::NewRun;
+use ferroflow_operations::dag_run::RunMaking;
+use ferroflow_operations::dag_run::create::{OfRun, PlannedDeadlines, create_many};
 use jiff::Timestamp;
 use uuid::Uuid;
 

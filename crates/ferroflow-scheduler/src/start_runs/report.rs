@@ -68,7 +68,7 @@ impl StartedRuns {
         self.refused.push(NotStartedRun { dag_id, run_id, reason });
     }
 
-    /// The database does not take it. Whoever waits behind it may start in its place.
+    /// The database does not take it. The next one in its queue may start in its place.
     pub(super) fn leave(&mut self, cx: &Context, run: &StartableRun, error: DbError) {
         let (dag_id, run_id) = (&run.dag_id, &run.run_id);
         or_left::<()>(

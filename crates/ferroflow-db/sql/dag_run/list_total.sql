@@ -1,0 +1,4 @@
+SELECT COUNT(*) AS total FROM (SELECT 1 AS present
+FROM dag_run
+{where}
+{page}) AS listed
