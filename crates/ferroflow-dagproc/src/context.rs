@@ -145,12 +145,12 @@ impl Context {
 
     /// The same, for user code of a DAG file: by that its requests are named in the log.
     pub(crate) fn requests_of(&self, file: &Path) -> ParsingRequests {
-        let errand = Some(format!("DAG file {}", file.display()));
+        let other = Some(format!("DAG file {}", file.display()));
         let client = Client {
             api: Arc::new(InProcessApi::new(self.service.clone())),
             masker: Arc::clone(&self.masker),
         };
-        ParsingRequests { client, asker: Asker { errand, ..Asker::default() } }
+        ParsingRequests { client, asker: Asker { other, ..Asker::default() } }
     }
 
     /// Custom timetables, weight rules and the mutation hook.

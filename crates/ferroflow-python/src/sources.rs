@@ -37,7 +37,6 @@ const SOURCES: &[(&str, &str)] = &[
     module!("ferroflow_bridge.connections", "connections"),
     module!("ferroflow_bridge.connection_test", "connection_test"),
     module!("ferroflow_bridge.deadlines", "deadlines"),
-    module!("ferroflow_bridge.errand", "errand"),
     module!("ferroflow_bridge.extensions", "extensions"),
     module!("ferroflow_bridge.fork_server", "fork_server"),
     module!("ferroflow_bridge.helper", "helper"),
@@ -58,6 +57,7 @@ const SOURCES: &[(&str, &str)] = &[
     module!("ferroflow_bridge.timetables", "timetables"),
     module!("ferroflow_bridge.titles", "titles"),
     module!("ferroflow_bridge.warm_up", "warm_up"),
+    module!("ferroflow_bridge.workload", "workload"),
 ];
 
 /// The sources by module, as JSON in an anonymous file.

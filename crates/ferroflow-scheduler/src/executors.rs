@@ -128,13 +128,12 @@ impl Executors {
         self.track(event)
     }
 
-    /// The same, if it has happened already.
-    pub(crate) fn try_next_event(&mut self) -> Option<Option<TrackedEvent>> {
-        let event = self.events.try_next()?;
-        Some(self.track(event))
+    /// What has happened already, to be [tracked](Self::track).
+    pub(crate) fn try_next_event(&mut self) -> Option<ExecutorEvent> {
+        self.events.try_next()
     }
 
-    fn track(&mut self, event: ExecutorEvent) -> Option<TrackedEvent> {
+    pub(crate) fn track(&mut self, event: ExecutorEvent) -> Option<TrackedEvent> {
         let ExecutorEvent { workload, kind, .. } = event;
         match workload {
             WorkloadKey::Task(task) => Some(self.track_task(task, kind)),

@@ -245,8 +245,9 @@ impl Scheduler {
     /// Takes in what has happened, without waiting for it.
     pub(crate) fn take_in_events(&mut self) {
         while self.inbox.executor_events.len() < MAX_EVENTS
-            && let Some(tracked) = self.executors.try_next_event()
+            && let Some(event) = self.executors.try_next_event()
         {
+            let tracked = self.executors.track(event);
             self.take_in_event(tracked);
         }
     }

@@ -18,13 +18,12 @@ pub struct Asker {
     pub map_index: Option<i32>,
     pub try_number: Option<i32>,
     /// What is no task: a DAG file, a callback, a connection test.
-    pub errand: Option<String>,
+    pub other: Option<String>,
 }
 
 impl Asker {
-    /// Something that is no task.
-    pub(super) fn errand(what: &str, id: Uuid) -> Self {
-        Self { errand: Some(format!("{what} {id}")), ..Self::default() }
+    pub(super) fn workload(what: &str, id: Uuid) -> Self {
+        Self { other: Some(format!("{what} {id}")), ..Self::default() }
     }
 }
 
@@ -32,14 +31,14 @@ impl Refusal {
     /// The answer to a message of this kind, which is logged. What cannot be read or is not known at all is answered with
     /// the type of error `not_understood`.
     pub fn logged_answer(self, kind: &str, not_understood: &str, asker: &Asker) -> Answer {
-        let Asker { dag_id, run_id, task_id, map_index, try_number, errand } = asker;
+        let Asker { dag_id, run_id, task_id, map_index, try_number, other } = asker;
         tracing::warn!(
             dag_id,
             run_id,
             task_id,
             map_index,
             try_number,
-            errand,
+            asker = other,
             request = kind,
             error = chain(&self),
             "a request of user code failed"

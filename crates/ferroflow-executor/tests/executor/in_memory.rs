@@ -7,6 +7,7 @@ use ferroflow_executor::{
     Bundle, EventKind, EventSender, ExecuteTask, Executor, ExecutorEvents, LocalExecutor, Slots, TaskTry,
     Workload, WorkloadInstance, WorkloadKey, WorkloadKind, executor_events,
 };
+use ferroflow_model::state::TaskState;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
 use uuid::Uuid;
@@ -19,8 +20,9 @@ pub(crate) struct InMemory {
     made: u128,
 }
 
+#[derive(Clone)]
 struct Fake {
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
     events: EventSender,
 }
 
@@ -35,7 +37,7 @@ impl InMemory {
     pub(crate) fn new() -> Self {
         let (channel, events) = executor_events();
         let sender = EventSender::new(Arc::new(LocalExecutor::name()), channel);
-        Self { executor: Fake { state: Mutex::default(), events: sender }, events, made: 100 }
+        Self { executor: Fake { state: Arc::default(), events: sender }, events, made: 100 }
     }
 }
 
@@ -81,6 +83,20 @@ impl Fake {
         self.state.lock().unwrap()
     }
 
+    /// What a task does takes it a moment.
+    async fn run(self, task: TaskTry) {
+        tokio::task::yield_now().await;
+        match task.key.task_id.as_str() {
+            "Succeed" => {
+                let id = task.id;
+                self.events.send(WorkloadKey::Task(task), EventKind::StateSet(TaskState::Success));
+                self.end(id, EventKind::Ended);
+            }
+            "NotStart" => self.end(task.id, EventKind::NotStarted("its row is not queued".to_owned())),
+            _ => {}
+        }
+    }
+
     fn end(&self, id: Uuid, kind: EventKind) {
         let ended = self.state().tasks.remove(&id);
         if let Some(task) = ended {
@@ -99,11 +115,13 @@ impl Executor for Fake {
         Slots { all: 2, tasks: state.tasks.len(), others: state.callbacks.len() }
     }
 
-    /// What a task does takes it a moment.
     fn submit(&self, workloads: Vec<Workload>) {
         for workload in workloads {
             match workload.key() {
-                WorkloadKey::Task(task) => _ = self.state().tasks.insert(task.id, task),
+                WorkloadKey::Task(task) => {
+                    self.state().tasks.insert(task.id, task.clone());
+                    tokio::spawn(self.clone().run(task));
+                }
                 WorkloadKey::Callback(id) => self.state().callbacks.push_back(id),
                 WorkloadKey::ConnectionTest(id) => panic!("connection test {id} is not for it"),
             }

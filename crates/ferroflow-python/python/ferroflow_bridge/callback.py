@@ -9,16 +9,16 @@ from airflow.sdk.execution_time import supervisor
 from airflow.sdk.execution_time.callback_supervisor import CallbackSubprocess
 from airflow.serialization.serialized_objects import BaseSerialization
 
-from ferroflow_bridge import errand, native_crash, system
+from ferroflow_bridge import native_crash, system, workload
 
 
 def main(requests: socket.socket) -> None:
     system.be_killed_first()
     native_crash.end_at_once()
-    asked = errand.receive(requests)
+    asked = workload.receive(requests)
     data = BaseSerialization.deserialize(asked["data"])
     path = data.get("path", "")
-    errand.name_process(f"{path.rpartition('.')[2]} {asked['id']}")
+    workload.name_process(f"{path.rpartition('.')[2]} {asked['id']}")
     # Airflow would fork, and have the child do this; here this is the child.
     supervisor.WatchedSubprocess.start = classmethod(lambda cls, *, target, **_: target())
     CallbackSubprocess.start(

@@ -9,14 +9,14 @@ import uuid
 from airflow.sdk.api.datamodels._generated import ConnectionTestConnectionResponse
 from airflow.sdk.execution_time import connection_test_supervisor
 
-from ferroflow_bridge import errand, native_crash, system
+from ferroflow_bridge import native_crash, system, workload
 
 
 def main(requests: socket.socket) -> None:
     system.be_killed_first()
     native_crash.end_at_once()
-    asked = errand.receive(requests)
-    errand.name_process(f"connection-test {asked['connection_id']}")
+    asked = workload.receive(requests)
+    workload.name_process(f"connection-test {asked['connection_id']}")
     connection_test_supervisor.Client = lambda **_: _Client(requests)
     connection_test_supervisor.supervise_connection_test(
         connection_test_id=uuid.UUID(asked["id"]),
@@ -35,9 +35,9 @@ class _Client:
         self.connection_tests = self
 
     def get_connection(self, _id: uuid.UUID) -> ConnectionTestConnectionResponse:
-        answer = errand.ask(self._requests, {"type": "GetTestedConnection"})
+        answer = workload.ask(self._requests, {"type": "GetTestedConnection"})
         return ConnectionTestConnectionResponse.model_validate(answer)
 
     def update_state(self, _id: uuid.UUID, state: enum.Enum, result_message: str | None = None) -> None:
         told = {"type": "ConnectionTestResult", "state": state.value, "result_message": result_message}
-        errand.ask(self._requests, told)
+        workload.ask(self._requests, told)

@@ -188,6 +188,6 @@ pub(super) fn asker(workload: &ExecuteTask) -> Asker {
         task_id: Some(ti.task_id.clone()),
         map_index: Some(ti.map_index),
         try_number: Some(ti.try_number),
-        errand: None,
+        other: None,
     }
 }

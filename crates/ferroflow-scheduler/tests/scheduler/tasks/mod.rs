@@ -9,5 +9,6 @@ mod lost;
 mod passes;
 mod place;
 mod recorded;
+mod several_executors;
 mod swept;
 mod turns;

@@ -121,7 +121,7 @@ async fn what_a_task_may_not_have_is_refused_as_by_airflow() {
     let has = |words: &[&str]| failed.iter().any(|line| words.iter().all(|word| line.contains(word)));
     let task = ["dag_id=\"faults\"", "run_id=\"manual__", "task_id=\"asks\"", "try_number=1"];
     assert!(has(&[&task[..], &["request=\"SetTaskStateStore\""]].concat()), "{failed:#?}");
-    assert!(has(&["errand=\"DAG file /", "/faults.py\"", "request=\"GetAssetByName\""]), "{failed:#?}");
+    assert!(has(&["asker=\"DAG file /", "/faults.py\"", "request=\"GetAssetByName\""]), "{failed:#?}");
 
     let states = stage.states().await;
     assert_eq!((&*states["asks"], &*states["uses_the_database"]), ("success 1", "success 1"), "{output}");

@@ -1,4 +1,4 @@
-"""What children have in common that executors run beside tasks: what they are told, and what they ask."""
+"""What the children of workloads other than tasks have in common: what they are told, and what they ask."""
 
 from __future__ import annotations
 
