@@ -12,7 +12,6 @@ use ferroflow_db::Db;
 use ferroflow_execution::wire::{Asker, Client, ParsingRequests};
 use ferroflow_execution::{Host, InProcessApi, MaskRules, Masker, Service};
 use ferroflow_model::file_queue::SortMode;
-use ferroflow_operations::secrets::{PythonBackend, SecretsBackend};
 use ferroflow_python::bundles::{Bundles, ConfiguredBundle};
 use ferroflow_python::extensions::{Discovery, Listeners};
 use ferroflow_python::{ForkServer, ParseLimits, RunExtensions};
