@@ -3,10 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod audit;
+mod backfills;
 mod cleaning;
+mod clearing;
 mod connections;
+mod dags;
 mod fixture;
 mod jobs;
 mod pools;
+mod runs;
 mod secrets;
+mod stored;
 mod variables;

@@ -14,7 +14,7 @@ use ferroflow_testkit::rows::add_dag;
 use jiff::ToSpan as _;
 
 use super::{add, key, running, stored, strings, within};
-use crate::NOW;
+use crate::conformance::NOW;
 
 pub(super) async fn run(db: &Db) {
     within(db, |tx| async move { listed(tx).await }.scope_boxed()).await;
@@ -52,7 +52,7 @@ async fn listed(tx: &mut Tx) -> Result<(), Error> {
             },
             NOW,
         );
-        row.pool = "default_pool".to_owned();
+        "default_pool".clone_into(&mut row.pool);
         row
     });
     task_instance::insert_many(tx, &copies).await?;

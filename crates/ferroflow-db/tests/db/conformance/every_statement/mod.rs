@@ -27,7 +27,8 @@ use ferroflow_testkit::{Server, TestDb, creation, repository};
 use jiff::ToSpan as _;
 use serde_json::json;
 
-use crate::{NOW, on_every_database};
+use crate::conformance::NOW;
+use ferroflow_testkit::on_every_database;
 
 on_every_database!(every_statement_runs_and_meets_a_row);
 
@@ -142,7 +143,7 @@ async fn add(
     change: impl FnOnce(&mut TaskInstance),
 ) -> Result<TaskInstance, Error> {
     let mut row = TaskInstance::new(id::new_v7(NOW, rand::random()), key, NOW);
-    row.pool = "default_pool".to_owned();
+    "default_pool".clone_into(&mut row.pool);
     row.context_carrier = Some(json!({}));
     change(&mut row);
     task_instance::insert(tx, &row).await?;
