@@ -10,8 +10,6 @@ use jiff::Timestamp;
 pub struct JobQuery {
     pub job_type: Option<String>,
     pub hostname: Option<String>,
-    /// Only the one with this row.
-    pub id: Option<i64>,
     /// How many are looked at, those that were heard of last; zero for all.
     pub limit: u32,
 }
@@ -22,8 +20,7 @@ pub async fn alive(db: &Db, settings: &Settings, query: &JobQuery, now: Timestam
     let limit = if query.limit == 0 { i64::MAX } else { i64::from(query.limit) };
     let running =
         db.read(|tx| async move { job::running(tx, job_type, hostname, limit).await }.scope_boxed()).await?;
-    let meant = running.iter().filter(|job| query.id.is_none_or(|id| id == job.id));
-    Ok(meant.filter(|job| is_alive(job, settings, now)).count())
+    Ok(running.iter().filter(|job| is_alive(job, settings, now)).count())
 }
 
 fn is_alive(job: &Job, settings: &Settings, now: Timestamp) -> bool {

@@ -67,7 +67,7 @@ async fn what_is_exported_can_be_imported_and_what_lacks_something_is_left_out()
     }));
     let error = pool::import(operations, &pools).await.unwrap_err();
     assert!(matches!(error, OperationError::Invalid(_)), "{error:?}");
-    let failed = "Failed to update pool(s): no_slots, not_described, text, too_many; each needs";
+    let failed = "Failed to update pool(s): no_slots, not_described, too_many, text; each needs";
     assert!(error.to_string().starts_with(failed), "{error}");
     assert_eq!(pool::get(operations, "good").await.unwrap().slots, 3);
     assert_eq!(

@@ -50,7 +50,7 @@ pub(crate) fn run(command: &JobsCommand, environment: &Environment, out: &mut dy
     }
     let session = Session::start_with(environment, args.verbose)?;
     let hostname = if args.local { Some(session.host_of_rows()?.name) } else { args.hostname.clone() };
-    let query = JobQuery { job_type: args.job_type.clone(), hostname, id: None, limit: args.limit };
+    let query = JobQuery { job_type: args.job_type.clone(), hostname, limit: args.limit };
     let request = CheckRequest { query, allows_several: args.allow_multiple };
     let count = block_on(async {
         let operations = operations::open(&session).await?;
