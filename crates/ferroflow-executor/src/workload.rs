@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 /// What an executor is given to run.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly all workloads are tasks, the largest")]
 pub enum Workload {
     ExecuteTask(ExecuteTask),
     ExecuteCallback(ExecuteCallback),

@@ -125,7 +125,7 @@ mod tests {
     const START: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
     struct Fixture {
-        _database: TestDb,
+        database: TestDb,
         heartbeat: Heartbeat,
         ids: watch::Receiver<i64>,
     }
@@ -140,7 +140,7 @@ mod tests {
         let status = Arc::new(LoopStatus::new(job_type, Progress::default()));
         let threshold = SignedDuration::from_secs(30);
         let heartbeat = Heartbeat { db, job_type, host, id, status, threshold, is_stuck: false };
-        Fixture { _database: database, heartbeat, ids }
+        Fixture { database: database, heartbeat, ids }
     }
 
     fn later(seconds: i64) -> Timestamp {
@@ -194,13 +194,13 @@ mod tests {
     async fn that_a_row_is_gone_is_told_and_a_dag_processor_gets_another() {
         let gone = "DELETE FROM job";
         let mut scheduler = fixture(JobType::Scheduler).await;
-        scheduler._database.execute(gone).await;
+        scheduler.database.execute(gone).await;
         assert_eq!(scheduler.heartbeat.beat(later(5)).await, Beat::RowGone);
         assert_eq!(scheduler.row().await, None);
         let mut processor = fixture(JobType::DagProcessor).await;
         let other = processor.heartbeat.host.clone();
         row::start(&processor.heartbeat.db, JobType::Triggerer, &other, START).await.unwrap();
-        processor._database.execute("DELETE FROM job WHERE job_type = 'DagProcessorJob'").await;
+        processor.database.execute("DELETE FROM job WHERE job_type = 'DagProcessorJob'").await;
         assert_eq!(processor.heartbeat.beat(later(5)).await, Beat::RowReplaced);
         let job = processor.row().await.expect("there is another");
         assert_eq!(
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_database_that_is_gone_is_told() {
+    async fn adatabase_that_is_gone_is_told() {
         let mut fixture = fixture(JobType::Scheduler).await;
         fixture.heartbeat.db.close().await;
         assert_eq!(fixture.heartbeat.beat(later(5)).await, Beat::Failed);

@@ -59,7 +59,7 @@ pub(crate) fn notified(receiver: &mut Receiver) -> Vec<Notification> {
     std::iter::from_fn(|| receiver.try_recv().ok()).collect()
 }
 
-fn document(dag_id: &str, timetable: Value) -> Value {
+fn document(dag_id: &str, timetable: &Value) -> Value {
     let tasks = ["first", "second"];
     let children: Map<String, Value> =
         tasks.iter().map(|task_id| ((*task_id).to_owned(), json!(["operator", task_id]))).collect();

@@ -30,7 +30,7 @@ async fn tasks_run_against_an_api_behind_a_socket() {
             a_server_that_is_away_for_a_while_is_waited_for(&python),
         )
     };
-    tokio::time::timeout(Duration::from_mins(5), cases).await.expect("all of them end");
+    Box::pin(tokio::time::timeout(Duration::from_mins(5), cases)).await.expect("all of them end");
 }
 
 async fn a_task_reads_a_variable_pushes_its_xcom_and_succeeds(python: &Python) {

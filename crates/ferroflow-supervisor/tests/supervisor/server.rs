@@ -73,7 +73,7 @@ impl Server {
     }
 
     pub(crate) fn set_instance_state(&self, id: &str, state: &str) {
-        self.state().instances.get_mut(id).unwrap().state = state.to_owned();
+        state.clone_into(&mut self.state().instances.get_mut(id).unwrap().state);
     }
 
     pub(crate) fn forget(&self, id: &str) {
