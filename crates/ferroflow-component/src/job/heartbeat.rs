@@ -140,7 +140,7 @@ mod tests {
         let status = Arc::new(LoopStatus::new(job_type, Progress::default()));
         let threshold = SignedDuration::from_secs(30);
         let heartbeat = Heartbeat { db, job_type, host, id, status, threshold, is_stuck: false };
-        Fixture { database: database, heartbeat, ids }
+        Fixture { database, heartbeat, ids }
     }
 
     fn later(seconds: i64) -> Timestamp {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn adatabase_that_is_gone_is_told() {
+    async fn a_database_that_is_gone_is_told() {
         let mut fixture = fixture(JobType::Scheduler).await;
         fixture.heartbeat.db.close().await;
         assert_eq!(fixture.heartbeat.beat(later(5)).await, Beat::Failed);

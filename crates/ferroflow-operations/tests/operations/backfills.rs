@@ -23,7 +23,7 @@ fn three_days() -> BackfillRequest {
 #[tokio::test]
 async fn a_backfill_is_previewed_made_and_refused_a_second_time() {
     let fixture = Fixture::new().await;
-    fixture.store("daily", daily()).await;
+    fixture.store("daily", &daily()).await;
     let operations = &fixture.operations;
     assert_eq!(backfill::preview(operations, &three_days()).await.unwrap().len(), 3);
     assert_eq!(fixture.texts("SELECT run_id AS answer FROM dag_run").await, [""; 0]);

@@ -24,7 +24,7 @@ fn all_of(dag_id: &str) -> ClearRequest<'_> {
 #[tokio::test]
 async fn what_is_selected_begins_anew_when_that_is_applied() {
     let fixture = Fixture::new().await;
-    fixture.store("daily", daily()).await;
+    fixture.store("daily", &daily()).await;
     fixture.trigger("daily", "by_hand").await;
     for statement in [
         "UPDATE dag_run SET state = 'failed'",

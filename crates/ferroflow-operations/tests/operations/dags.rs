@@ -9,7 +9,7 @@ use crate::stored::{daily, notified};
 #[tokio::test]
 async fn a_dag_is_deleted_only_when_that_is_applied_and_schedulers_are_notified() {
     let fixture = Fixture::new().await;
-    fixture.store("daily", daily()).await;
+    fixture.store("daily", &daily()).await;
     let operations = &fixture.operations;
     let mut notifications = operations.db.notifications();
     drop(dag::delete(operations, "daily").await);
@@ -26,7 +26,7 @@ async fn a_dag_is_deleted_only_when_that_is_applied_and_schedulers_are_notified(
 #[tokio::test]
 async fn what_is_not_there_or_still_runs_is_not_deleted() {
     let fixture = Fixture::new().await;
-    fixture.store("daily", daily()).await;
+    fixture.store("daily", &daily()).await;
     let operations = &fixture.operations;
     let mut notifications = operations.db.notifications();
     let refused = dag::delete(operations, "dayly").await.apply().await.unwrap_err();
@@ -45,7 +45,7 @@ async fn what_is_not_there_or_still_runs_is_not_deleted() {
 async fn dags_are_paused_by_name_or_pattern_unless_they_are_so_already() {
     let fixture = Fixture::new().await;
     for dag_id in ["north", "south", "sea"] {
-        fixture.store(dag_id, daily()).await;
+        fixture.store(dag_id, &daily()).await;
     }
     let operations = &fixture.operations;
     let pause = async |dags: WhichDags<'_>, is_paused: bool| {

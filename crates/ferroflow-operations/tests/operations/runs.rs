@@ -24,7 +24,7 @@ fn request(dag_id: &str, run_id: Option<&str>) -> TriggerRequest {
 #[tokio::test]
 async fn a_run_is_of_its_caller_and_schedulers_are_notified() {
     let fixture = Fixture::new().await;
-    fixture.store("daily", daily()).await;
+    fixture.store("daily", &daily()).await;
     let mut notifications = fixture.operations.db.notifications();
     let logical_date = Some("2024-03-01T06:00:00.5Z".parse().unwrap());
     let wanted = TriggerRequest { logical_date, ..request("daily", None) };
@@ -49,8 +49,8 @@ async fn a_run_is_of_its_caller_and_schedulers_are_notified() {
 #[tokio::test]
 async fn a_run_that_may_not_be_made_is_refused_by_kind() {
     let fixture = Fixture::new().await;
-    fixture.store("daily", daily()).await;
-    fixture.store("lunar", of_user_code()).await;
+    fixture.store("daily", &daily()).await;
+    fixture.store("lunar", &of_user_code()).await;
     fixture.trigger("daily", "by_hand").await;
     let refused = async |dag_id: &str, run_id: Option<&str>| {
         dag_run::trigger(&fixture.operations, &request(dag_id, run_id)).await.unwrap_err()
@@ -70,7 +70,7 @@ async fn a_run_that_may_not_be_made_is_refused_by_kind() {
 #[tokio::test]
 async fn a_run_is_found_by_its_name_or_its_date() {
     let fixture = Fixture::new().await;
-    fixture.store("daily", daily()).await;
+    fixture.store("daily", &daily()).await;
     let date = Some("2024-03-01T00:00:00Z".parse().unwrap());
     let wanted = TriggerRequest { logical_date: date, ..request("daily", Some("by_hand")) };
     dag_run::trigger(&fixture.operations, &wanted).await.unwrap();

@@ -26,7 +26,7 @@ pub(crate) fn of_user_code() -> Value {
 
 impl Fixture {
     /// Stores a DAG with the tasks `first` and, after it, `second`.
-    pub(crate) async fn store(&self, dag_id: &str, timetable: Value) {
+    pub(crate) async fn store(&self, dag_id: &str, timetable: &Value) {
         let document = document(dag_id, timetable).to_string();
         let version = &NewDagVersion {
             dag_id: dag_id.to_owned(),
