@@ -35,7 +35,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 RUN_DIR_PREFIX = "ferroflow-test-"
 SHARED_MEMORY = Path("/dev/shm")
-SHARED_MEMORY_NEEDED = 1 << 30
+SHARED_MEMORY_NEEDED = 2 << 30
 
 # How long a process may take to end by itself before it is killed.
 GRACE_SECONDS = 5
