@@ -63,7 +63,9 @@ impl Executors {
     /// Hands workloads, whose rows are queued, to the executor at a place.
     pub fn submit(&mut self, place: usize, workloads: Vec<Workload>) {
         let Some(executor) = self.set.all().get(place).map(|one| Arc::clone(&one.executor)) else { return };
-        workloads.iter().for_each(|workload| self.remember(workload.key()));
+        for workload in &workloads {
+            self.remember(workload.key());
+        }
         executor.submit(workloads);
     }
 

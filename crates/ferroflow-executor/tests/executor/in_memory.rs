@@ -144,7 +144,9 @@ impl Executor for Fake {
 
     fn shut_down(&self) -> BoxFuture<'_, ()> {
         let ids: Vec<Uuid> = self.state().tasks.keys().copied().collect();
-        ids.into_iter().for_each(|id| self.end(id, EventKind::Ended));
+        for id in ids {
+            self.end(id, EventKind::Ended);
+        }
         ready(()).boxed()
     }
 }

@@ -85,7 +85,9 @@ impl Chores {
                 return;
             }
         }
-        hastens.iter().for_each(|other| self.hasten(other, now));
+        for other in hastens {
+            self.hasten(other, now);
+        }
     }
 
     /// Makes a chore due.

@@ -67,7 +67,9 @@ impl ActiveRun {
             .scope_boxed()
         });
         let queued = queued.await?.pop();
-        queued.iter().for_each(|row| self.was_queued(row));
+        for row in &queued {
+            self.was_queued(row);
+        }
         Ok(queued)
     }
 
