@@ -67,7 +67,7 @@ impl ActiveRun {
             .scope_boxed()
         });
         let queued = queued.await?.pop();
-        for row in &queued {
+        if let Some(row) = &queued {
             self.was_queued(row);
         }
         Ok(queued)
