@@ -45,7 +45,7 @@ pub use in_process::InProcessApi;
 pub use masker::{MaskRules, Masker};
 pub use patience::{InTurn, LOCK_PATIENCE, Patience};
 pub use refusal::Refusal;
-pub use reports::{HeldSlot, Reports, Told, Undelivered};
+pub use reports::{Delivered, HeldSlot, Reports, Undelivered};
 pub use run_response::{BesideRun, api_time, run_response};
 pub use unreadable::tell_unreadable;
 

@@ -9,7 +9,7 @@ use ferroflow_execution::Service;
 use ferroflow_python::timetables::Timetables;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::chores::{KeptBack, Unsettled};
+use crate::chores::{OrphanRetries, RowRetries};
 use crate::definitions::Definitions;
 use crate::questions::Answered;
 use crate::run::RunSettings;
@@ -31,9 +31,9 @@ pub struct Context {
     /// The DAGs that were read.
     pub definitions: Definitions,
     /// Orphans that the database does not take yet.
-    pub unsettled: Unsettled,
+    pub orphan_retries: OrphanRetries,
     /// Rows to which chores come back later.
-    pub kept_back: KeptBack,
+    pub row_retries: RowRetries,
     /// When the loop last got on, for the health check.
     pub progress: Progress,
 }

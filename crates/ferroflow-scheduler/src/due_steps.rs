@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::create_runs::DueRound;
-use crate::put_off::PutOff;
+use crate::refused::RetryLater;
 use crate::start_runs::Waiting;
 
 /// The next rescan waits so long, and longer for each run that is tracked and each task instance that waits to be queued:
@@ -28,7 +28,7 @@ pub(crate) struct DueSteps {
     /// Those in which a user has asked for a run, or one has ended: they do not wait for the others.
     pub(crate) start_soon: BTreeSet<String>,
     /// Queued runs whose start the database has refused.
-    pub(crate) refused_starts: PutOff<i64>,
+    pub(crate) refused_starts: RetryLater<i64>,
     /// Whether this cycle leaves out what is due in many DAGs.
     pub(crate) crowd_waits: bool,
     pub(crate) rescan_at: Timestamp,
@@ -43,7 +43,7 @@ impl DueSteps {
             round: DueRound::default(),
             start: Waiting::All,
             start_soon: BTreeSet::new(),
-            refused_starts: PutOff::default(),
+            refused_starts: RetryLater::default(),
             crowd_waits: false,
             rescan_at: Timestamp::MIN,
         }

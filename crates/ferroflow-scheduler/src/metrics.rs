@@ -14,12 +14,12 @@ use ferroflow_telemetry::metrics::scheduling::{self, PoolSlots};
 use ferroflow_telemetry::metrics::{PoolTags, RunTags, TaskTags, runs};
 use jiff::Timestamp;
 
-use crate::chores::Left;
 use crate::create_runs::{Created, CreatedRuns, NotCreated};
 use crate::cycle::CycleReport;
 use crate::queue_tasks::{ExecutorSlots, LeftOut, QueuedTask, QueuedTasks};
+use crate::refused::SetAside;
+use crate::refused::{SetAsideLog, cause};
 use crate::run::ActiveRun;
-use crate::set_aside::{SetAside, cause};
 
 /// What was told the last time and is to be taken back when it is over.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ pub(crate) struct Told {
     /// Why a DAG gets no run.
     set_aside: HashMap<String, String>,
     /// What else is set aside.
-    pub(crate) others: SetAside,
+    pub(crate) others: SetAsideLog,
     /// Pools that tasks wait for and that do not exist.
     missing_pools: HashSet<Arc<str>>,
 }
@@ -44,17 +44,17 @@ impl Told {
                 runs::started(&run.dag_id, delay.as_secs_f64());
             }
         }
-        self.others.put_off("queued run", &report.started.left, now);
+        self.others.put_off("queued run", &report.started.set_aside, now);
         let started = report.started.started.iter();
-        let started = started.map(|run| Left::run(&run.dag_id, &run.run_id, String::new()));
+        let started = started.map(|run| SetAside::run(&run.dag_id, &run.run_id, String::new()));
         self.others.written("queued run", started);
         for run in report.examined.set_aside() {
             scheduling::set_aside(&run.dag_id, "run");
         }
         self.passes(&report.passes, now);
         for (chore, found) in &report.chores {
-            self.others.rows(chore, found.left());
-            self.others.instances(chore, found.left_instances());
+            self.others.rows(chore, found.set_aside());
+            self.others.instances(chore, found.instances_set_aside());
             found.measure(self);
         }
     }
@@ -84,9 +84,9 @@ impl Told {
             }
             pass.queued.iter().for_each(|task| queued(task, now));
             self.others.dags(&pass.set_aside);
-            let refused: Vec<Left> = pass.left_out.iter().filter_map(LeftOut::left).collect();
+            let refused: Vec<SetAside> = pass.left_out.iter().filter_map(LeftOut::set_aside).collect();
             self.others.put_off("scheduled task instance", &refused, now);
-            let rows = pass.queued.iter().map(|task| Left::instance(&task.row.key, String::new()));
+            let rows = pass.queued.iter().map(|task| SetAside::instance(&task.row.key, String::new()));
             self.others.written("scheduled task instance", rows);
         }
         if let Some(last) = passes.iter().rfind(|pass| !pass.is_busy) {

@@ -114,6 +114,7 @@ impl Scheduler {
             paths,
             executors,
             listeners: Listeners::default(),
+            loop_status: Arc::new(LoopStatus::new(JobType::Scheduler, cx.progress.clone())),
             width,
             inbox: Inbox::new(cx.db.notifications(), cx.wait_for_no_user_code()),
             due: DueSteps::all(),
@@ -122,7 +123,6 @@ impl Scheduler {
             surroundings: Surroundings::default(),
             queue: TaskQueue::default(),
             told: Told::default(),
-            loop_status: Arc::new(LoopStatus::new(JobType::Scheduler, cx.progress.clone())),
             latest: now,
             cx,
         }

@@ -20,8 +20,8 @@ use ferroflow_model::state::{RunType, TriggeredBy};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::halves::Batches;
-use crate::put_off::PutOff;
+use crate::refused::Batches;
+use crate::refused::RetryLater;
 use crate::slice::Slice;
 use crate::{Context, Error};
 
@@ -71,7 +71,7 @@ impl Waiting {
 /// Starts the queued runs that may start.
 pub async fn start_runs(cx: &Context, now: Timestamp) -> Result<StartedRuns, Error> {
     let mut report = StartedRuns::default();
-    start_some(cx, &Waiting::All, &mut PutOff::default(), &Slice::endless(), now, &mut report).await?;
+    start_some(cx, &Waiting::All, &mut RetryLater::default(), &Slice::endless(), now, &mut report).await?;
     Ok(report)
 }
 
@@ -80,7 +80,7 @@ pub async fn start_runs(cx: &Context, now: Timestamp) -> Result<StartedRuns, Err
 pub(crate) async fn start_some(
     cx: &Context,
     of: &Waiting,
-    put_off: &mut PutOff<i64>,
+    put_off: &mut RetryLater<i64>,
     slice: &Slice<'_>,
     now: Timestamp,
     report: &mut StartedRuns,

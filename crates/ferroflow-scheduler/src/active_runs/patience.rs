@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{ActiveRuns, Entry, RunKey};
 use crate::fair_queue::Cause;
-use crate::set_aside::cause;
+use crate::refused::cause;
 
 /// What is in the way of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::deferred::FAIL;
-use super::left::{Left, or_left, so_far};
 use super::report::{FollowUp, Report};
 use super::{Chore, reported};
+use crate::refused::{SetAside, or_set_aside, so_far};
 use crate::{Context, Error};
 
 pub(crate) const CHORE: Chore = Chore {
@@ -41,12 +41,12 @@ pub struct AwaitingInput {
     /// Those that cannot go on, and why: they fail.
     pub refused: Vec<(TaskInstanceKey, String)>,
     /// Those that wait on.
-    pub left: Vec<Left>,
+    pub set_aside: Vec<SetAside>,
 }
 
 impl Report for AwaitingInput {
-    fn left(&self) -> &[Left] {
-        &self.left
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
     }
 
     fn follow_up(&self) -> FollowUp {
@@ -69,7 +69,7 @@ pub async fn awaiting_input(cx: &Context, now: Timestamp) -> Result<AwaitingInpu
         report.answered.extend(some.answered);
         report.unanswered.extend(some.unanswered);
         report.refused.extend(some.refused);
-        report.left.extend(some.left);
+        report.set_aside.extend(some.set_aside);
         let Some(next) = next else { return Ok(report) };
         after = next;
     }
@@ -82,8 +82,8 @@ async fn settle(tx: &mut Tx, after: Uuid, now: Timestamp) -> Result<(AwaitingInp
         tx.begin_part().await?;
         let settled = settle_one(tx, &one, now).await;
         let settled = tx.end_part(settled).await?;
-        let row = |reason| Left::instance(&one.key, reason);
-        match or_left(settled, tx.unreadable(), row, &mut report.left) {
+        let row = |reason| SetAside::instance(&one.key, reason);
+        match or_set_aside(settled, tx.unreadable(), row, &mut report.set_aside) {
             Some(Settled::Answered) => report.answered.push(one.key),
             Some(Settled::Unanswered) => report.unanswered.push(one.key),
             Some(Settled::Refused(problem)) => report.refused.push((one.key, problem)),

@@ -11,9 +11,9 @@ use ferroflow_operations::dag_run::RunMaking;
 use ferroflow_telemetry::chain;
 use jiff::{SignedDuration, Timestamp};
 
-use super::left::{Done, Left, or_left, so_far};
 use super::report::Report;
 use super::{Chore, reported};
+use crate::refused::{Done, SetAside, or_set_aside, so_far};
 use crate::{Context, Error};
 
 pub(crate) const CHORE: Chore = Chore {
@@ -28,7 +28,7 @@ const IN_THE_MAKING: SignedDuration = SignedDuration::from_mins(2);
 /// Notes which backfills are completed, and returns them. Goes on with those that were left half made.
 pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Done<Vec<i64>>, Error> {
     let mut report = Done::default();
-    go_on_with_abandoned(cx, now, &mut report.left).await?;
+    go_on_with_abandoned(cx, now, &mut report.set_aside).await?;
     let made_before = now.checked_sub(IN_THE_MAKING).unwrap_or(Timestamp::MIN);
     let found = cx
         .db
@@ -42,8 +42,8 @@ pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Done<Vec<i64>>, E
         match done.await {
             Err(error) if !error.is_about_rows() => return so_far(report, error.into()),
             done => {
-                let row = |reason| Left::row(format!("backfill {id}"), reason);
-                if or_left(done, cx.db.unreadable(), row, &mut report.left) == Some(true) {
+                let row = |reason| SetAside::row(format!("backfill {id}"), reason);
+                if or_set_aside(done, cx.db.unreadable(), row, &mut report.set_aside) == Some(true) {
                     report.done.push(id);
                 }
             }
@@ -53,14 +53,18 @@ pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Done<Vec<i64>>, E
 }
 
 impl Report for Done<Vec<i64>> {
-    fn left(&self) -> &[Left] {
-        &self.left
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
     }
 }
 
 /// Takes over backfills whose makers are gone. They are made beside the loop: there may be thousands of runs, and
 /// Python may have a say.
-async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>) -> Result<(), Error> {
+async fn go_on_with_abandoned(
+    cx: &Context,
+    now: Timestamp,
+    set_aside: &mut Vec<SetAside>,
+) -> Result<(), Error> {
     let before = abandoned_before(now);
     let found = cx
         .db
@@ -77,8 +81,8 @@ async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>
             Err(error) if !error.is_about_rows() => return Err(error.into()),
             is_ours => {
                 let row =
-                    |reason| Left { dag_id: Some(dag_id.clone()), row: format!("backfill {id}"), reason };
-                if or_left(is_ours, cx.db.unreadable(), row, left) != Some(true) {
+                    |reason| SetAside { dag_id: Some(dag_id.clone()), row: format!("backfill {id}"), reason };
+                if or_set_aside(is_ours, cx.db.unreadable(), row, set_aside) != Some(true) {
                     continue;
                 }
             }

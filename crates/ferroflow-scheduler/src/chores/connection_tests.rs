@@ -12,10 +12,10 @@ use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::left::{Done, Left, or_left, so_far};
 use super::report::{FollowUp, Report};
 use super::{Chore, EVERY_LOOP, reported};
 use crate::metrics::Told;
+use crate::refused::{Done, SetAside, or_set_aside, so_far};
 use crate::{Context, Error};
 
 pub(crate) const STALE: Chore = Chore {
@@ -43,12 +43,12 @@ pub struct ConnectionTests {
     /// Those that no executor makes, and why; they have failed.
     pub refused: Vec<(Uuid, String)>,
     /// Those that stay as they are.
-    pub left: Vec<Left>,
+    pub set_aside: Vec<SetAside>,
 }
 
 impl Report for ConnectionTests {
-    fn left(&self) -> &[Left] {
-        &self.left
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
     }
 
     fn follow_up(&self) -> FollowUp {
@@ -66,8 +66,8 @@ impl Report for ConnectionTests {
 }
 
 impl Report for Done<Vec<StaleTest>> {
-    fn left(&self) -> &[Left] {
-        &self.left
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
     }
 
     fn measure(&self, _told: &mut Told) {
@@ -104,7 +104,7 @@ pub async fn connection_tests(
         }
         report.queued.extend(some.queued);
         report.refused.extend(some.refused);
-        report.left.extend(some.left);
+        report.set_aside.extend(some.set_aside);
         if kept_back.is_empty() {
             break;
         }
@@ -126,7 +126,7 @@ async fn pick(
     let (mut report, mut kept_back) = (ConnectionTests::default(), Vec::new());
     let pending = test_request::lock_pending(tx, limit(passed, wanted)).await?;
     for test in pending.into_iter().filter(|test| !passed.contains(&test.id)).take(wanted) {
-        if cx.kept_back.has_to_wait(test.id, now, &mut report.left) {
+        if cx.row_retries.has_to_wait(test.id, now, &mut report.set_aside) {
             kept_back.push(test.id);
             continue;
         }
@@ -137,9 +137,9 @@ async fn pick(
             Some(reason) => test_request::fail(tx, test.id, "pending", reason, now).await,
         };
         let changed = tx.end_part(changed).await?;
-        let row = |reason| Left::row(format!("connection test {}", test.id), reason);
+        let row = |reason| SetAside::row(format!("connection test {}", test.id), reason);
         let changed =
-            cx.kept_back.or_kept_back(test.id, changed, tx.unreadable(), row, &mut report.left, now);
+            cx.row_retries.or_retry_later(test.id, changed, tx.unreadable(), row, &mut report.set_aside, now);
         match (changed, why_not) {
             (Some(true), None) => report.queued.push(test),
             (Some(true), Some(reason)) => report.refused.push((test.id, reason)),
@@ -183,7 +183,7 @@ pub async fn stale_connection_tests(cx: &Context, now: Timestamp) -> Result<Done
             tracing::warn!(%id, connection = connection_id, state, "connection test timed out");
         }
         report.done.extend(some.done);
-        report.left.extend(some.left);
+        report.set_aside.extend(some.set_aside);
         if kept_back.is_empty() {
             return Ok(report);
         }
@@ -210,8 +210,8 @@ async fn reap(
         tx.begin_part().await?;
         let failed = test_request::fail(tx, test.id, &test.state, &reason, now).await;
         let failed = tx.end_part(failed).await?;
-        let row = |reason| Left::row(format!("connection test {}", test.id), reason);
-        match or_left(failed, tx.unreadable(), row, &mut given_up.left) {
+        let row = |reason| SetAside::row(format!("connection test {}", test.id), reason);
+        match or_set_aside(failed, tx.unreadable(), row, &mut given_up.set_aside) {
             Some(true) => given_up.done.push(test),
             Some(false) => {}
             None => kept_back.push(test.id),

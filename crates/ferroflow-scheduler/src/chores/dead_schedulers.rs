@@ -8,11 +8,11 @@ use ferroflow_db::{ScopedFutureExt as _, Tx, job};
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
 
-use super::left::{Left, or_left};
 use super::report::{FollowUp, Report};
 use super::{Chore, reported};
 use super::{executor_callbacks, orphans};
 use crate::metrics::Told;
+use crate::refused::{SetAside, or_set_aside};
 use crate::{Context, Error};
 
 pub(crate) const CHORE: Chore = Chore {
@@ -30,12 +30,12 @@ pub struct DeadSchedulers {
     /// The jobs of those that were heard of lately and do not run any more.
     pub ended: Vec<i64>,
     /// Those that are not given up although they have no heartbeat.
-    pub left: Vec<Left>,
+    pub set_aside: Vec<SetAside>,
 }
 
 impl Report for DeadSchedulers {
-    fn left(&self) -> &[Left] {
-        &self.left
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
     }
 
     /// What those that are gone had is looked for once.
@@ -82,19 +82,19 @@ async fn give_up_silent(
     (before, lately): (Timestamp, Timestamp),
     now: Timestamp,
 ) -> Result<DeadSchedulers, ferroflow_db::Error> {
-    let (mut given_up, mut left) = (Vec::new(), Vec::new());
+    let (mut given_up, mut set_aside) = (Vec::new(), Vec::new());
     let silent = job::schedulers::silent(tx, before, now).await?;
     // This one lives, since it asks.
     for silent in silent.into_iter().filter(|silent| silent.id != own) {
         tx.begin_part().await?;
         let is_given_up = job::schedulers::give_up(tx, silent.id, before, now).await;
         let is_given_up = tx.end_part(is_given_up).await?;
-        let row = |reason| Left::row(format!("job {} of a scheduler", silent.id), reason);
-        if or_left(is_given_up, tx.unreadable(), row, &mut left) == Some(true) {
+        let row = |reason| SetAside::row(format!("job {} of a scheduler", silent.id), reason);
+        if or_set_aside(is_given_up, tx.unreadable(), row, &mut set_aside) == Some(true) {
             given_up.push(silent);
         }
     }
     let mut ended = job::schedulers::ended(tx, lately).await?;
     ended.retain(|id| *id != own);
-    Ok(DeadSchedulers { given_up, ended, left })
+    Ok(DeadSchedulers { given_up, ended, set_aside })
 }

@@ -19,10 +19,10 @@ use uuid::Uuid;
 
 use super::deadline_context::{context, with_context};
 use super::executor_callbacks;
-use super::left::{Left, so_far};
 use super::report::{FollowUp, Report};
 use super::{Chore, EVERY_LOOP, reported};
 use crate::metrics::Told;
+use crate::refused::{SetAside, so_far};
 use crate::{Context, Error};
 
 pub(crate) const CHORE: Chore = Chore {
@@ -47,12 +47,12 @@ pub struct Deadlines {
     /// Whether a callback waits for an executor now.
     pub has_executor_callbacks: bool,
     /// Those that stay as they are.
-    pub left: Vec<Left>,
+    pub set_aside: Vec<SetAside>,
 }
 
 impl Report for Deadlines {
-    fn left(&self) -> &[Left] {
-        &self.left
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
     }
 
     fn follow_up(&self) -> FollowUp {
@@ -80,7 +80,7 @@ pub async fn deadlines(cx: &Context, now: Timestamp) -> Result<Deadlines, Error>
             tracing::error!(%deadline, reason, "callback of a missed deadline has failed");
         }
         report.missed.extend(some.missed);
-        report.left.extend(some.left);
+        report.set_aside.extend(some.set_aside);
         report.refused.extend(some.refused);
         report.has_executor_callbacks |= some.has_executor_callbacks;
         let Some(next) = next else { return Ok(report) };
@@ -98,11 +98,11 @@ async fn deal_with_some(
     let Page { found, next } = deadline::missed::lock(tx, now, skipped, BATCH).await?;
     let mut kept_back = 0;
     for deadline in found {
-        if cx.kept_back.has_to_wait(deadline.id, now, &mut report.left) {
+        if cx.row_retries.has_to_wait(deadline.id, now, &mut report.set_aside) {
             kept_back += 1;
             continue;
         }
-        match tell_or_fail(tx, cx, &deadline, now, &mut report.left).await? {
+        match tell_or_fail(tx, cx, &deadline, now, &mut report.set_aside).await? {
             Some(Dealt::Told { run, to_executor }) => {
                 report.has_executor_callbacks |= to_executor;
                 report.missed.push((deadline.id, run.dag_id, run.run_id));
@@ -132,7 +132,7 @@ async fn tell_or_fail(
     cx: &Context,
     deadline: &MissedDeadline,
     now: Timestamp,
-    left: &mut Vec<Left>,
+    set_aside: &mut Vec<SetAside>,
 ) -> Result<Option<Dealt>, DbError> {
     tx.begin_part().await?;
     let dealt = deal_with(tx, cx, deadline, now).await;
@@ -147,8 +147,8 @@ async fn tell_or_fail(
         let failed = give_up(tx, deadline, &reason, now).await;
         dealt = tx.end_part(failed).await?;
     }
-    let row = |reason| Left::row(format!("deadline {}", deadline.id), reason);
-    Ok(cx.kept_back.or_kept_back(deadline.id, dealt, tx.unreadable(), row, left, now))
+    let row = |reason| SetAside::row(format!("deadline {}", deadline.id), reason);
+    Ok(cx.row_retries.or_retry_later(deadline.id, dealt, tx.unreadable(), row, set_aside, now))
 }
 
 async fn give_up(

@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::left::{Done, Left, or_left, so_far};
 use super::report::{FollowUp, Report};
 use super::{Chore, reported};
+use crate::refused::{Done, SetAside, or_set_aside, so_far};
 use crate::{Context, Error};
 
 pub(crate) const CHORE: Chore = Chore {
@@ -39,15 +39,15 @@ pub async fn deferred(cx: &Context, now: Timestamp) -> Result<Done<Vec<TaskInsta
             Err(error) => return so_far(report, error.into()),
         };
         report.done.extend(some.done);
-        report.left.extend(some.left);
+        report.set_aside.extend(some.set_aside);
         let Some(next) = next else { return Ok(report) };
         after = next;
     }
 }
 
 impl Report for Done<Vec<TaskInstanceKey>> {
-    fn left(&self) -> &[Left] {
-        &self.left
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
     }
 
     fn follow_up(&self) -> FollowUp {
@@ -68,8 +68,8 @@ async fn time_out(tx: &mut Tx, after: Uuid, now: Timestamp) -> Result<TimedOut, 
         tx.begin_part().await?;
         let gone_on = overdue::go_on(tx, &ids, TaskState::Deferred, continuation, now).await;
         let gone_on = tx.end_part(gone_on).await?;
-        let row = |reason| Left::instance(&some[0].key, reason);
-        if or_left(gone_on, tx.unreadable(), row, &mut report.left).is_some() {
+        let row = |reason| SetAside::instance(&some[0].key, reason);
+        if or_set_aside(gone_on, tx.unreadable(), row, &mut report.set_aside).is_some() {
             report.done.extend(some.iter().map(|one| one.key.clone()));
         }
     }

@@ -17,11 +17,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::left::{Left, or_left, so_far};
 use super::lost_callbacks::lost_callbacks;
 use super::report::{FollowUp, Report};
 use super::{Chore, reported};
 use crate::error::or_reason;
+use crate::refused::{SetAside, or_set_aside, so_far};
 use crate::{Context, Error};
 
 pub(crate) const CHORE: Chore = Chore {
@@ -53,12 +53,12 @@ pub struct ExecutorCallbacks {
     /// Those that were taken back from executors that are gone.
     pub taken_back: Vec<Uuid>,
     /// Those that stay as they are.
-    pub left: Vec<Left>,
+    pub set_aside: Vec<SetAside>,
 }
 
 impl Report for ExecutorCallbacks {
-    fn left(&self) -> &[Left] {
-        &self.left
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
     }
 
     fn follow_up(&self) -> FollowUp {
@@ -76,8 +76,11 @@ pub async fn executor_callbacks(
     executors: &ExecutorSet,
 ) -> Result<ExecutorCallbacks, Error> {
     let lost = lost_callbacks(cx, executors, now).await?;
-    let mut report =
-        ExecutorCallbacks { taken_back: lost.done, left: lost.left, ..ExecutorCallbacks::default() };
+    let mut report = ExecutorCallbacks {
+        taken_back: lost.done,
+        set_aside: lost.set_aside,
+        ..ExecutorCallbacks::default()
+    };
     let room = executors.room(WorkloadKind::ExecuteCallback).min(BATCH);
     let mut passed = HashSet::new();
     while report.queued.len() < room {
@@ -96,7 +99,7 @@ pub async fn executor_callbacks(
         }
         report.queued.extend(some.queued);
         report.refused.extend(some.refused);
-        report.left.extend(some.left);
+        report.set_aside.extend(some.set_aside);
         if kept_back.is_empty() {
             break;
         }
@@ -121,8 +124,8 @@ async fn pick(
         tx.begin_part().await?;
         let picked = pick_one(tx, callback, executors, job_id).await;
         let picked = tx.end_part(picked).await?;
-        let row = |reason| Left::row(format!("callback {}", callback.id), reason);
-        match or_left(picked, tx.unreadable(), row, &mut report.left) {
+        let row = |reason| SetAside::row(format!("callback {}", callback.id), reason);
+        match or_set_aside(picked, tx.unreadable(), row, &mut report.set_aside) {
             Some(Some(Ok(queued))) => report.queued.push(queued),
             Some(Some(Err(reason))) => report.refused.push((callback.id, reason)),
             Some(None) => {}

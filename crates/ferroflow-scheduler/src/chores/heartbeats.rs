@@ -14,10 +14,10 @@ use ferroflow_telemetry::metrics::{TaskTags, scheduling};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::left::so_far;
 use super::report::{FollowUp, Report};
 use super::{Chore, reported};
 use crate::metrics::{Told, failed};
+use crate::refused::so_far;
 use crate::{Context, Error};
 
 pub(crate) const CHORE: Chore = Chore {
@@ -42,7 +42,7 @@ pub struct Heartbeats {
 }
 
 impl Report for Heartbeats {
-    fn left_instances(&self) -> &[(TaskInstanceKey, String)] {
+    fn instances_set_aside(&self) -> &[(TaskInstanceKey, String)] {
         &self.refused
     }
 

@@ -11,7 +11,7 @@ use ferroflow_model::state::CallbackState;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::left::{Done, Left, or_left};
+use crate::refused::{Done, SetAside, or_set_aside};
 use crate::{Context, Error};
 
 /// What is noted of a callback of ours that has ended without that this could be written.
@@ -92,8 +92,8 @@ async fn take_back(tx: &mut Tx, lost: &[CallbackInHand], own: i64) -> Result<Don
         tx.begin_part().await?;
         let passed_on = callback::due::pass_on(tx, callback, state, output).await;
         let passed_on = tx.end_part(passed_on).await?;
-        let row = |reason| Left::row(format!("callback {}", callback.id), reason);
-        if or_left(passed_on, tx.unreadable(), row, &mut taken_back.left) == Some(true) {
+        let row = |reason| SetAside::row(format!("callback {}", callback.id), reason);
+        if or_set_aside(passed_on, tx.unreadable(), row, &mut taken_back.set_aside) == Some(true) {
             taken_back.done.push(callback.id);
         }
     }

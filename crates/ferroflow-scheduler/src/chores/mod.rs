@@ -3,7 +3,7 @@
 //! One file per chore: what is loaded, one decision of the model, one guarded transaction, and what the loop does with the
 //! [report](Report). A new one is a file and a line of the [list](ALL). Each file names its locks; any
 //! number of schedulers may do the same chore at once, and each thing is done once. Batches are bounded, and each row of one
-//! is a part of its transaction: a row that the database refuses, or that another transaction has, is left as it is and logged (`left.rs`).
+//! is a part of its transaction: a row that the database refuses, or that another transaction has, is left as it is and logged (`set_aside.rs`).
 //!
 //! `schedule.rs` knows which are due. A chore that fails is told with its reason and tried again; it never ends the
 //! scheduler.
@@ -19,16 +19,14 @@ mod deferred;
 pub(crate) mod executor_callbacks;
 mod gauges;
 mod heartbeats;
-mod kept_back;
-mod left;
 mod lost_callbacks;
+mod orphan_retries;
 pub(crate) mod orphans;
 mod paused;
 mod report;
 mod schedule;
 mod stuck;
 mod triggers;
-mod unsettled;
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -48,17 +46,15 @@ pub use deferred::deferred;
 pub use executor_callbacks::{ExecutorCallback, ExecutorCallbacks, executor_callbacks};
 pub use gauges::{PoolSlots, RunningRuns, pool_slots, running_runs, task_counts};
 pub use heartbeats::{Heartbeats, heartbeats};
-pub use kept_back::KeptBack;
-pub(crate) use left::or_left;
-pub use left::{Done, Left};
+pub use orphan_retries::OrphanRetries;
 pub use orphans::{Orphans, orphans};
 pub use paused::paused_runs;
 pub(crate) use report::{FollowUp, Report};
 pub(crate) use schedule::Chores;
 pub use stuck::{StuckTasks, stuck_tasks};
 pub use triggers::triggers;
-pub use unsettled::Unsettled;
 
+pub use crate::refused::{Done, RowRetries, SetAside};
 use crate::{Context, Error};
 
 /// What a chore is given.
@@ -85,7 +81,7 @@ pub(crate) struct Chore {
 const EVERY_LOOP: Duration = Duration::from_secs(1);
 
 /// Every chore.
-const ALL: [Chore; 17] = [
+const ALL: &[Chore] = &[
     dead_schedulers::CHORE,
     orphans::CHORE,
     deferred::CHORE,

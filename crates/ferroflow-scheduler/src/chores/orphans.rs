@@ -17,8 +17,8 @@ use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::orphan_retries::{Claimed, Desk, Settled, Waiting, refused, settle};
 use super::report::{FollowUp, Report};
-use super::unsettled::{Claimed, Desk, Settled, Waiting, refused, settle};
 use super::{Chore, reported};
 use crate::metrics::Told;
 use crate::{Context, Error};
@@ -44,14 +44,14 @@ pub struct Orphans {
     pub adopted: Vec<TaskInstanceKey>,
     /// at one that has taken them over, and tells of them.
     pub at_executors: Vec<TaskTry>,
-    /// Those that the database does not take yet: they are accounted for [beside the loop](super::Unsettled).
+    /// Those that the database does not take yet: they are accounted for [beside the loop](super::OrphanRetries).
     pub later: Vec<TaskInstanceKey>,
     /// Those that could not be looked after, and why; their silence will be noticed.
     pub refused: Vec<(TaskInstanceKey, String)>,
 }
 
 impl Report for Orphans {
-    fn left_instances(&self) -> &[(TaskInstanceKey, String)] {
+    fn instances_set_aside(&self) -> &[(TaskInstanceKey, String)] {
         &self.refused
     }
 
@@ -134,7 +134,7 @@ async fn look_after(
             }
         }
     }
-    cx.unsettled.take_up(desk, waiting);
+    cx.orphan_retries.take_up(desk, waiting);
     Ok(())
 }
 

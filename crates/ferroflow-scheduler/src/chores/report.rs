@@ -8,18 +8,18 @@ use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_executor::{TaskTry, Workload};
 use uuid::Uuid;
 
-use super::Left;
+use super::SetAside;
 use crate::metrics::Told;
 
 /// What a chore has done. What the loop has to do with any of it is said here, beside the chore.
 pub(crate) trait Report: Debug + Send + Sync {
     /// Rows that it could not deal with, and tries again.
-    fn left(&self) -> &[Left] {
+    fn set_aside(&self) -> &[SetAside] {
         &[]
     }
 
     /// Task instances that it could not deal with, and why.
-    fn left_instances(&self) -> &[(TaskInstanceKey, String)] {
+    fn instances_set_aside(&self) -> &[(TaskInstanceKey, String)] {
         &[]
     }
 

@@ -18,9 +18,9 @@ use ferroflow_telemetry::clock::signed;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::left::so_far;
 use super::report::{FollowUp, Report};
 use super::{Chore, reported};
+use crate::refused::so_far;
 use crate::{Context, Error};
 
 pub(crate) const CHORE: Chore = Chore {
@@ -47,7 +47,7 @@ pub struct StuckTasks {
 }
 
 impl Report for StuckTasks {
-    fn left_instances(&self) -> &[(TaskInstanceKey, String)] {
+    fn instances_set_aside(&self) -> &[(TaskInstanceKey, String)] {
         &self.refused
     }
 

@@ -5,9 +5,9 @@
 use ferroflow_db::ScopedFutureExt as _;
 use ferroflow_db::trigger::unreferenced::sweep;
 
-use super::left::{Done, Left, or_left};
 use super::report::Report;
 use super::{Chore, reported};
+use crate::refused::{Done, SetAside, or_set_aside};
 use crate::{Context, Error};
 
 pub(crate) const CHORE: Chore = Chore {
@@ -28,8 +28,8 @@ pub async fn triggers(cx: &Context) -> Result<Done<u64>, Error> {
             cx.db.transact_in_parts(|tx| async move { sweep(tx, after, BATCH).await }.scope_boxed()).await?;
         report.done += swept.removed;
         for (id, error) in swept.left {
-            let row = |reason| Left::row(format!("trigger {id}"), reason);
-            or_left(Err::<(), _>(error), cx.db.unreadable(), row, &mut report.left);
+            let row = |reason| SetAside::row(format!("trigger {id}"), reason);
+            or_set_aside(Err::<(), _>(error), cx.db.unreadable(), row, &mut report.set_aside);
         }
         match swept.last {
             Some(last) => after = last,
@@ -39,7 +39,7 @@ pub async fn triggers(cx: &Context) -> Result<Done<u64>, Error> {
 }
 
 impl Report for Done<u64> {
-    fn left(&self) -> &[Left] {
-        &self.left
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
     }
 }

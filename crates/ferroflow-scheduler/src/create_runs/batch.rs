@@ -23,8 +23,8 @@ use super::plan::{Owner, Plan, info, next_after, plan};
 use super::report::{CreatedRuns, NotCreated};
 use super::shaping::{Shaping, Unasked};
 use super::{INSTANCES_PER_TRANSACTION, making, runs_per_transaction};
-use crate::halves::Batches;
-use crate::put_off::PutOff;
+use crate::refused::Batches;
+use crate::refused::RetryLater;
 use crate::{Context, Error};
 
 /// Makes the runs of all candidates. A batch that the database refuses is made in halves, down to the run that it does
@@ -32,7 +32,7 @@ use crate::{Context, Error};
 pub(super) async fn create(
     cx: &Context,
     gathered: &Gathered,
-    put_off: &mut PutOff<String>,
+    put_off: &mut RetryLater<String>,
     now: Timestamp,
     report: &mut CreatedRuns,
 ) -> Result<bool, Error> {

@@ -29,7 +29,7 @@ use ferroflow_db::{ScopedFutureExt as _, dag};
 use ferroflow_operations::dag_run::RunMaking;
 use jiff::Timestamp;
 
-use crate::put_off::PutOff;
+use crate::refused::RetryLater;
 use crate::{Context, Error};
 
 pub(crate) use due::create_due_runs;
@@ -54,9 +54,9 @@ pub(crate) struct DueRound {
     /// The last that was looked at, if there may be more.
     last: Option<LastDue>,
     /// DAGs whose runs the database has refused,
-    dags: PutOff<String>,
+    dags: RetryLater<String>,
     /// and partitions of assets, by their rows.
-    partitions: PutOff<i64>,
+    partitions: RetryLater<i64>,
 }
 
 impl DueRound {

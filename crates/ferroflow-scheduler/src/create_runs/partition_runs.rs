@@ -16,8 +16,8 @@ use super::plan::{Owner, Plan, plan};
 use super::report::{CreatedRuns, NotCreated};
 use super::runs_per_transaction;
 use super::shaping::{Shaping, Unasked};
-use crate::halves::Batches;
-use crate::put_off::PutOff;
+use crate::refused::Batches;
+use crate::refused::RetryLater;
 use crate::run::Definition;
 use crate::{Context, Error};
 
@@ -39,7 +39,7 @@ impl Task<'_> {
         &self,
         runs: &[DueRun<'_>],
         mut shaping: Shaping<'_>,
-        put_off: &mut PutOff<i64>,
+        put_off: &mut RetryLater<i64>,
         report: &mut CreatedRuns,
     ) -> Result<(), Error> {
         let chunks = runs.chunks(runs_per_transaction(self.cx));

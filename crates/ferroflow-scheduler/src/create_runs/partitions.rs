@@ -23,7 +23,7 @@ use super::making;
 use super::partition_runs::{DueRun, Task};
 use super::report::{CreatedRuns, NotCreated};
 use super::shaping::Shaping;
-use crate::put_off::PutOff;
+use crate::refused::RetryLater;
 use crate::run::Definition;
 use crate::{Context, Error};
 
@@ -33,7 +33,7 @@ const PAGE: i64 = 500;
 /// Makes a run for every pending partition whose assets are there, and deletes those that can have none any more.
 pub(super) async fn create(
     cx: &Context,
-    put_off: &mut PutOff<i64>,
+    put_off: &mut RetryLater<i64>,
     now: Timestamp,
     report: &mut CreatedRuns,
 ) -> Result<(), Error> {
@@ -55,7 +55,7 @@ pub(super) async fn create(
 async fn create_some(
     cx: &Context,
     (number, page): (usize, &mut Page),
-    put_off: &mut PutOff<i64>,
+    put_off: &mut RetryLater<i64>,
     now: Timestamp,
     report: &mut CreatedRuns,
 ) -> Result<(), Error> {

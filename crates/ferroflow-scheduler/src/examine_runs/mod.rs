@@ -290,6 +290,7 @@ async fn bring_up_to_date(
     let (mut has_dag_changed, has_past_changed) =
         (std::mem::take(&mut entry.has_dag_changed), std::mem::take(&mut entry.has_past_changed));
     let changed: Vec<_> = std::mem::take(&mut entry.changed).into_iter().collect();
+    let is_known = entry.run.is_some();
     let run = if let Some(run) = &mut entry.run {
         if !has_dag_changed {
             run.refresh(&cx.db, &cx.run_settings, &changed, now).await?;
@@ -307,7 +308,14 @@ async fn bring_up_to_date(
         let newest = cx.db.read(|tx| {
             async move { Error::split(cx.definitions.newest(tx, dag_id, now).await) }.scope_boxed()
         });
-        if !run.go_on_with(&cx.db, &cx.run_settings, newest.await??, now).await? {
+        let newest = newest.await??;
+        // A run that was read a moment ago, with this very DAG, is not read again.
+        let is_done = if !is_known && Arc::ptr_eq(&newest, &run.definition) {
+            run.go_on_with_its_dag(&cx.db, &cx.run_settings, now).await?
+        } else {
+            run.go_on_with(&cx.db, &cx.run_settings, newest, now).await?
+        };
+        if !is_done {
             // Until it has the new tasks, nothing can be said of it.
             entry.run = None;
             return Ok(Some(Fate::Stays(Obstacle::Locked, Vec::new())));

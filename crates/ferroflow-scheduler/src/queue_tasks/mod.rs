@@ -32,7 +32,7 @@ use ferroflow_telemetry::clock::Stopwatch;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::put_off::PutOff;
+use crate::refused::RetryLater;
 use crate::{Context, Error};
 use memory::{Memory, WaitingRow};
 use section::{Asked, Pass, locked};
@@ -72,7 +72,7 @@ pub struct TaskQueue {
     /// What the last pass decided, and what was in use.
     last: Option<(Decision, InUse)>,
     /// Those that the database has refused to queue.
-    put_off: PutOff<Uuid>,
+    put_off: RetryLater<Uuid>,
     /// The row of the last run that a sweep has read.
     swept_until: i64,
     /// How often in a row another scheduler was in the critical section.

@@ -11,7 +11,7 @@ use ferroflow_model::state::{RunState, TaskState};
 use uuid::Uuid;
 
 use super::section::Granted;
-use crate::chores::Left;
+use crate::refused::SetAside;
 
 /// What a pass did.
 #[derive(Clone, Debug, Default)]
@@ -81,12 +81,12 @@ pub enum WhyLeftOut {
 
 impl LeftOut {
     /// Its row, if the database does not take that it is queued.
-    pub(crate) fn left(&self) -> Option<Left> {
+    pub(crate) fn set_aside(&self) -> Option<SetAside> {
         let WhyLeftOut::Refused(reason) = &self.why else { return None };
         let InstanceKey { dag_id, run_id, task_id, map_index } = &self.key;
         let (dag_id, run_id, task_id) = (dag_id.to_string(), run_id.to_string(), task_id.to_string());
         let key = TaskInstanceKey { dag_id, run_id, task_id, map_index: *map_index };
-        Some(Left::instance(&key, reason.clone()))
+        Some(SetAside::instance(&key, reason.clone()))
     }
 }
 

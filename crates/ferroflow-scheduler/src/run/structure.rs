@@ -61,6 +61,16 @@ impl ActiveRun {
     ) -> Result<bool, Error> {
         self.definition = definition;
         self.reload(db, run_settings, now).await?;
+        self.go_on_with_its_dag(db, run_settings, now).await
+    }
+
+    /// The same with the DAG that it was read with just now.
+    pub(crate) async fn go_on_with_its_dag(
+        &mut self,
+        db: &Db,
+        run_settings: &RunSettings,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
         if self.has_its_version() {
             return Ok(true);
         }

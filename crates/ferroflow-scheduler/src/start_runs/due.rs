@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::{StartedRuns, Waiting, start_some};
 use crate::cycle::later_if_locked;
 use crate::due_steps::DueSteps;
-use crate::put_off::PutOff;
+use crate::refused::RetryLater;
 use crate::slice::Slice;
 use crate::{Context, Error};
 
@@ -39,7 +39,7 @@ pub(crate) async fn start_due_runs(
 async fn start(
     cx: &Context,
     of: &Waiting,
-    refused: &mut PutOff<i64>,
+    refused: &mut RetryLater<i64>,
     slice: &Slice<'_>,
     started: &mut StartedRuns,
     now: Timestamp,

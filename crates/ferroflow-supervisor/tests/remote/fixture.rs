@@ -6,11 +6,8 @@ use std::time::Duration;
 
 use ferroflow_config::{Configuration, Environment, Settings};
 use ferroflow_execution::Host;
-use ferroflow_model::state::TaskState;
-use ferroflow_python::{ForkServer, ForkServerOptions, Remains};
-use ferroflow_supervisor::{
-    ExecuteTask, Running, Supervised, Supervision, TaskLogs, Ticket, Watcher, look_after,
-};
+use ferroflow_python::{ForkServer, ForkServerOptions};
+use ferroflow_supervisor::{ExecuteTask, Running, Supervised, Supervision, TaskLogs, send_heartbeats};
 use ferroflow_testkit::given;
 use serde_json::json;
 use tempfile::TempDir;
@@ -97,7 +94,7 @@ impl Fixture {
         let supervision = Supervision::new(Arc::new(api), python.server.clone(), settings, host, logs);
         let (supervision, running) = (Arc::new(supervision), Arc::new(Running::default()));
         let (shared, all) = (Arc::clone(&supervision), Arc::clone(&running));
-        let heartbeats = tokio::spawn(async move { look_after(&shared, &all).await }).abort_handle();
+        let heartbeats = tokio::spawn(async move { send_heartbeats(&shared, &all).await }).abort_handle();
         Self { server, folder, supervision, running, heartbeats }
     }
 
@@ -121,11 +118,8 @@ impl Fixture {
             "sentry_integration": "",
         }))
         .unwrap();
-        let (ticket, orders) = self.running.add(workload.ti.id);
-        let process = Process { running: &self.running, ticket };
-        let ended = self.supervision.supervise(&workload, &process, orders).await;
-        self.running.remove(ticket);
-        ended
+        let running = self.running.add(workload.ti.id);
+        self.supervision.supervise(&workload, &running, &|_| {}).await
     }
 
     pub(crate) fn log(&self, task_id: &str) -> String {
@@ -143,34 +137,4 @@ impl Drop for Fixture {
 pub(crate) fn id(task_id: &str) -> String {
     let number = task_id.bytes().fold(0, |number: u128, byte| number * 256 + u128::from(byte));
     Uuid::from_u128(number).to_string()
-}
-
-/// What an executor does with what it learns of a task: here, only what heartbeats need.
-struct Process<'a> {
-    running: &'a Running,
-    ticket: Ticket,
-}
-
-impl Watcher for Process<'_> {
-    fn started(&self, pid: i32) {
-        self.running.started(self.ticket, pid);
-    }
-
-    fn cannot_be_killed(&self, remains: &Remains) {
-        panic!("{remains:?}");
-    }
-
-    fn waits_for_long(&self) {}
-
-    fn telling(&self, is_telling: bool) {
-        self.running.tells(self.ticket, is_telling);
-    }
-
-    fn state_set(&self, _: TaskState) {
-        self.running.settled(self.ticket);
-    }
-
-    fn moved_on(&self) {
-        self.running.settled(self.ticket);
-    }
 }

@@ -39,7 +39,7 @@ async fn a_task_reads_a_variable_pushes_its_xcom_and_succeeds(python: &Python) {
     server.set_variable("secret_greeting", "hello-from-afar");
     let ended = fixture.run("greet", Instance::new("queued", false, "token of greet")).await;
     assert!(matches!(ended, Supervised::Ended), "{ended:?}");
-    assert_eq!(server.instance_state(&id("greet")), "success");
+    assert_eq!(server.instance_state(&id("greet")), "success", "{}", fixture.log("greet"));
     assert_eq!(server.xcom("greet"), Some(json!({"said": "hello-from-afar", "conf": {"a": 1}})));
     let started = &server.calls("run")[0]["request"];
     assert_eq!((&started["hostname"], &started["unixname"]), (&json!("worker"), &json!("me")));
@@ -51,7 +51,7 @@ async fn a_failure_is_a_retry_where_a_try_is_left(python: &Python) {
     let fixture = Fixture::new(python);
     for (should_retry, expected) in [(true, "up_for_retry"), (false, "failed")] {
         fixture.run("fail", Instance::new("queued", should_retry, "")).await;
-        assert_eq!(fixture.server.instance_state(&id("fail")), expected);
+        assert_eq!(fixture.server.instance_state(&id("fail")), expected, "{}", fixture.log("fail"));
     }
 }
 
@@ -119,7 +119,7 @@ async fn a_server_that_is_away_for_a_while_is_waited_for(python: &Python) {
     };
     let (ended, ()) = tokio::join!(fixture.run("greet", Instance::new("queued", false, "")), absences);
     assert!(matches!(ended, Supervised::Ended), "{ended:?}");
-    assert_eq!(server.instance_state(&id("greet")), "success");
+    assert_eq!(server.instance_state(&id("greet")), "success", "{}", fixture.log("greet"));
     assert_eq!(server.xcom("greet").unwrap()["said"], "hello-from-afar");
     assert_eq!(server.calls("set_state").len(), 2, "it is reported again");
 }

@@ -105,6 +105,25 @@ fn folders_of_the_db_crate_are_outlines() {
 }
 
 #[test]
+fn msgpack_is_only_where_frames_are_read_and_written() {
+    let places =
+        ["crates/ferroflow-python/", "crates/ferroflow-execution/src/wire/", "crates/ferroflow-supervisor/"];
+    assert_only_in(&places, &["rmpv"]);
+}
+
+#[test]
+fn the_supervisor_and_its_api_do_not_know_the_database() {
+    let manifest = std::fs::read_to_string(repository("crates/ferroflow-supervisor/Cargo.toml")).unwrap();
+    assert!(!manifest.contains("ferroflow-db"), "a worker on another host has no database");
+    let places = ["api/", "wire/", "reports.rs", "masker.rs"]
+        .map(|place| format!("crates/ferroflow-execution/src/{place}"));
+    for source in sources().iter().filter(|source| places.iter().any(|place| source.path.starts_with(place)))
+    {
+        assert_eq!(strays(&source.path, source.without_tests(), &["ferroflow_db"]), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn the_clock_is_read_only_in_its_module() {
     let words = ["Timestamp::now", "Zoned::now", "SystemTime::now", "Instant::now", "Utc::now", "now_v7("];
     assert_only_in(&["crates/ferroflow-telemetry/src/clock.rs"], &words);

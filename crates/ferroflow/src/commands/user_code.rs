@@ -7,9 +7,8 @@ use anyhow::Result;
 use ferroflow_db::Db;
 use ferroflow_model::dag::Dag;
 use ferroflow_operations::{OperationError, RunUserCode, Started, UserCode, has_user_code};
-use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
-use ferroflow_python::{ForkServer, survey};
+use ferroflow_python::{ForkServer, RunExtensions, survey};
 use tokio::sync::Mutex;
 
 use super::secrets::Keeper;
@@ -45,13 +44,16 @@ impl CommandUserCode {
         }
     }
 
-    async fn python(&self) -> Result<ForkServer> {
+    async fn extensions(&self) -> Result<RunExtensions> {
         let mut started = self.started.lock().await;
-        if let Some(python) = &started.python {
-            return Ok(python.clone());
-        }
-        let python = self.session.start_python().await?;
-        Ok(started.python.insert(python).clone())
+        let python = match &started.python {
+            Some(python) => python,
+            None => {
+                let python = self.session.start_python().await?;
+                started.python.insert(python)
+            }
+        };
+        Ok(RunExtensions::new(python, &self.session.settings))
     }
 
     async fn for_runs(&self, dag: &Dag) -> Result<RunUserCode> {
@@ -66,11 +68,8 @@ impl CommandUserCode {
             self.started.lock().await.secrets = Some(keeper);
             backend
         };
-        let (python, limits) = (self.python().await?, &self.session.settings.ferroflow);
-        let timetables = Timetables::new(python.clone(), limits.timetable_timeout);
-        let rules = InstanceRules::new(python, limits.user_code_timeout);
-        let (timetables, instance_rules) = (Some(Arc::new(timetables)), Some(Arc::new(rules)));
-        Ok(RunUserCode { timetables, instance_rules, secrets_backend })
+        let RunExtensions { timetables, rules } = self.extensions().await?;
+        Ok(RunUserCode { timetables: Some(timetables), instance_rules: Some(rules), secrets_backend })
     }
 
     /// Whether there may be a mutation hook. Airflow lets only local settings have one, not packages; where no Python has
@@ -86,9 +85,8 @@ impl CommandUserCode {
 impl UserCode for CommandUserCode {
     fn timetables(&self) -> Started<'_, Option<Arc<Timetables>>> {
         Box::pin(async {
-            let python = self.python().await.map_err(not_started)?;
-            let limit = self.session.settings.ferroflow.timetable_timeout;
-            Ok(Some(Arc::new(Timetables::new(python, limit))))
+            let extensions = self.extensions().await.map_err(not_started)?;
+            Ok(Some(extensions.timetables))
         })
     }
 

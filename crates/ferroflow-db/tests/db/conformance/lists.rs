@@ -20,7 +20,8 @@ use scoped_futures::ScopedBoxFuture;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::{NOW, on_every_database};
+use crate::conformance::NOW;
+use ferroflow_testkit::on_every_database;
 
 on_every_database!(
     runs_are_filtered,

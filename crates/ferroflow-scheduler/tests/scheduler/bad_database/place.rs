@@ -13,7 +13,7 @@ use ferroflow_model::asset::Asset;
 use ferroflow_model::dag::Dag;
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
 use ferroflow_model::stored_assets::{Access, Reference};
-use ferroflow_scheduler::chores::{KeptBack, Unsettled};
+use ferroflow_scheduler::chores::{OrphanRetries, RowRetries};
 use ferroflow_scheduler::create_run::{self, DagVersionRef, NewRun};
 use ferroflow_scheduler::run::{Pace, RunSettings};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
@@ -187,8 +187,8 @@ impl Place {
             service: self.service(),
             timetables: None,
             definitions: Definitions::new(SignedDuration::from_secs(20)),
-            unsettled: Unsettled::default(),
-            kept_back: KeptBack::default(),
+            orphan_retries: OrphanRetries::default(),
+            row_retries: RowRetries::default(),
             progress: Progress::default(),
         })
     }

@@ -8,7 +8,7 @@ use ferroflow_execution::api::{
 };
 use ferroflow_execution::wire::{Asker, Client, SdkVersion, TaskRequests};
 use ferroflow_execution::{
-    HeldSlot, Host, InProcessApi, MaskRules, Masker, Reports, Service, Told, Undelivered,
+    Delivered, HeldSlot, Host, InProcessApi, MaskRules, Masker, Reports, Service, Undelivered,
 };
 use ferroflow_executor::{
     EventKind, EventSender, ExecuteTask, Executor, Orphan, Slots, TaskTry, Workload, WorkloadKey,
@@ -148,15 +148,15 @@ impl Worker {
         };
         self.ask(disturbance, &requests, workload).await;
         let state = if ti.task_id == "die" && is_first {
-            let ending = Ending { exit: Exit::Signal(9), told: None, ordered: None };
+            let ending = Ending { exit: Exit::Signal(9), reported: None, ordered: None };
             disturbance.act(&act("ends"), Box::pin(reports.end(ending))).await.unwrap()
         } else {
             let update = update(&ti.task_id, is_first);
-            let told = disturbance.act(&act("tells"), Box::pin(reports.tell(&update))).await.unwrap();
+            let told = disturbance.act(&act("tells"), Box::pin(reports.report_state(&update))).await.unwrap();
             if update.state() == TaskState::Deferred {
                 locked(&self.desk).deferred.push(id);
             }
-            (told == Told::Stored).then(|| update.state())
+            (told == Delivered::Stored).then(|| update.state())
         };
         state.map(EventKind::StateSet).into_iter().chain([EventKind::Ended]).collect()
     }

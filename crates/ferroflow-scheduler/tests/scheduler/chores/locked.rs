@@ -82,11 +82,11 @@ async fn the_callbacks_of_many_deadlines(server: Server) {
     let cx = scheduler(&place);
     let report = tokio::time::timeout(Duration::from_mins(1), chores::deadlines(&cx, NOW)).await;
     let report = report.expect("it waits for one").unwrap();
-    assert_eq!((report.missed.len(), report.refused.len(), report.left.len()), (1, 0, 0));
+    assert_eq!((report.missed.len(), report.refused.len(), report.set_aside.len()), (1, 0, 0));
     assert_eq!(place.callback(free).await.state, Some(CallbackState::Queued));
     held.let_go().await;
     let report = chores::deadlines(&cx, NOW + 1.second()).await.unwrap();
-    assert_eq!((report.missed.len(), report.refused.len(), report.left.len()), (40, 0, 0));
+    assert_eq!((report.missed.len(), report.refused.len(), report.set_aside.len()), (40, 0, 0));
 }
 
 /// The chore is done every second: it comes back to a row that is locked later every time, tells of it, and has the others
@@ -96,18 +96,18 @@ async fn a_callback_that_stays_locked(server: Server) {
     let first = place.add_deadline("triggerer", arguments()).await;
     let held = Held::new(&place, same("callback", "id", first)).await;
     let cx = scheduler(&place);
-    let mut left = Vec::new();
+    let mut set_aside = Vec::new();
     for second in 0..=6 {
-        left.push(chores::deadlines(&cx, NOW + second.seconds()).await.unwrap().left.len());
+        set_aside.push(chores::deadlines(&cx, NOW + second.seconds()).await.unwrap().set_aside.len());
     }
-    assert_eq!(left, [0, 0, 0, 1, 1, 1, 1], "it is told of at the third time, and stays told");
+    assert_eq!(set_aside, [0, 0, 0, 1, 1, 1, 1], "it is told of at the third time, and stays told");
     let second = place.add_deadline("triggerer", arguments()).await;
     held.let_go().await;
     // Nobody looks at the first one yet: it would be there.
     assert_eq!(chores::deadlines(&cx, NOW + 6.seconds()).await.unwrap().missed.len(), 1);
     assert_eq!(place.callback(second).await.state, Some(CallbackState::Queued));
     let report = chores::deadlines(&cx, NOW + 7.seconds()).await.unwrap();
-    assert_eq!((report.missed.len(), report.left.len()), (1, 0));
+    assert_eq!((report.missed.len(), report.set_aside.len()), (1, 0));
     assert_eq!(place.callback(first).await.state, Some(CallbackState::Queued));
 }
 
@@ -117,7 +117,7 @@ async fn the_callback_of_a_deadline(server: Server) {
     let second = place.add_deadline("triggerer", arguments()).await;
     let held = Held::new(&place, same("callback", "id", first)).await;
     let report = chores::deadlines(&scheduler(&place), NOW).await.unwrap();
-    assert_eq!((report.missed.len(), report.refused.len(), report.left.len()), (1, 0, 0));
+    assert_eq!((report.missed.len(), report.refused.len(), report.set_aside.len()), (1, 0, 0));
     assert_eq!(place.callback(second).await.state, Some(CallbackState::Queued));
     held.let_go().await;
     let report = chores::deadlines(&scheduler(&place), NOW).await.unwrap();
@@ -152,7 +152,7 @@ async fn the_question_of_one_that_nobody_answers(server: Server) {
     put.await.unwrap();
     let held = Held::new(&place, same("hitl_detail", "ti_id", ids[0])).await;
     let report = chores::awaiting_input(&scheduler(&place), NOW).await.unwrap();
-    assert_eq!((report.answered.len(), report.left.len()), (1, 0));
+    assert_eq!((report.answered.len(), report.set_aside.len()), (1, 0));
     assert_eq!(place.find(ids[1]).await.unwrap().state, Some(TaskState::Scheduled));
     held.let_go().await;
     assert_eq!(chores::awaiting_input(&scheduler(&place), NOW).await.unwrap().answered.len(), 1);

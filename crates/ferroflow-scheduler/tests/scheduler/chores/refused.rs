@@ -36,9 +36,9 @@ fn is(column: &str, id: Uuid) -> String {
     format!("{column} = '{}'", id.simple())
 }
 
-fn assert_told(left: &[chores::Left]) {
-    assert_eq!(left.len(), 1, "{left:?}");
-    assert!(left[0].reason.contains("not this one"), "{left:?}");
+fn assert_told(set_aside: &[chores::SetAside]) {
+    assert_eq!(set_aside.len(), 1, "{set_aside:?}");
+    assert!(set_aside[0].reason.contains("not this one"), "{set_aside:?}");
 }
 
 async fn a_deadline_that_cannot_be_told_has_failed(server: Server) {
@@ -48,7 +48,7 @@ async fn a_deadline_that_cannot_be_told_has_failed(server: Server) {
     let refused = format!("{} AND NEW.state = 'queued'", is("OLD.id", first));
     place.database.refuse("UPDATE", "callback", &refused).await;
     let report = chores::deadlines(&place.scheduler(place.me), NOW).await.unwrap();
-    assert_eq!((report.missed.len(), report.refused.len(), report.left.len()), (1, 1, 0));
+    assert_eq!((report.missed.len(), report.refused.len(), report.set_aside.len()), (1, 1, 0));
     assert_eq!(place.callback(second).await.state, Some(CallbackState::Queued));
     let failed = place.callback(first).await;
     assert_eq!((failed.state, failed.trigger_id), (Some(CallbackState::Failed), None));
@@ -65,7 +65,7 @@ async fn a_deadline_of_which_nothing_can_be_written(server: Server) {
     place.database.refuse("UPDATE", "callback", &is("OLD.id", first)).await;
     let report = chores::deadlines(&place.scheduler(place.me), NOW).await.unwrap();
     assert_eq!((report.missed.len(), report.refused.len()), (1, 0));
-    assert_told(&report.left);
+    assert_told(&report.set_aside);
     assert_eq!(place.callback(second).await.state, Some(CallbackState::Queued));
     assert_eq!(place.callback(first).await.state, Some(CallbackState::Scheduled));
 }
@@ -86,7 +86,7 @@ async fn a_deadline_of_a_run_with_a_long_conf_on_mariadb() {
     let of_long = format!("UPDATE deadline SET dagrun_id = {other} WHERE callback_id = '{}'", first.simple());
     place.database.execute(of_long).await;
     let report = chores::deadlines(&place.scheduler(place.me), NOW).await.unwrap();
-    assert_eq!((report.missed.len(), report.refused.len(), report.left.len()), (1, 1, 0));
+    assert_eq!((report.missed.len(), report.refused.len(), report.set_aside.len()), (1, 1, 0));
     assert_eq!(place.callback(second).await.state, Some(CallbackState::Queued));
     let failed = place.callback(first).await;
     assert_eq!(failed.state, Some(CallbackState::Failed));
@@ -102,8 +102,8 @@ async fn deferred_ones(server: Server) {
     place.database.refuse("UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
     let report = chores::deferred(&place.scheduler(place.me), NOW).await.unwrap();
     assert_eq!(report.done.len(), 1);
-    assert_told(&report.left);
-    assert_eq!(report.left[0].dag_id.as_deref(), Some("dag"));
+    assert_told(&report.set_aside);
+    assert_eq!(report.set_aside[0].dag_id.as_deref(), Some("dag"));
     assert_eq!(place.find(ids[1]).await.unwrap().state, Some(TaskState::Scheduled));
 }
 
@@ -113,7 +113,7 @@ async fn ones_that_nobody_answers(server: Server) {
     place.database.refuse("UPDATE", "task_instance", &is("OLD.id", ids[0])).await;
     let report = chores::awaiting_input(&place.scheduler(place.me), NOW).await.unwrap();
     assert_eq!(report.unanswered.len(), 1);
-    assert_told(&report.left);
+    assert_told(&report.set_aside);
     assert_eq!(place.find(ids[1]).await.unwrap().state, Some(TaskState::Scheduled));
 }
 
@@ -156,7 +156,7 @@ async fn triggers(server: Server) {
     place.database.refuse("DELETE", table, &format!("OLD.id = {first}")).await;
     let report = chores::triggers(&place.scheduler(place.me)).await.unwrap();
     assert_eq!(report.done, 1);
-    assert_told(&report.left);
+    assert_told(&report.set_aside);
 }
 
 /// Adds assets, each with the DAG as one that waits for it or not.
@@ -189,7 +189,7 @@ async fn assets_that_go_out_of_use(server: Server) {
     place.database.refuse("DELETE", "asset_active", "OLD.name = 'asset 1'").await;
     let report = chores::assets(&place.scheduler(place.me), NOW).await.unwrap();
     assert_eq!(report.orphaned, [("asset 2".to_owned(), "uri 2".to_owned())]);
-    assert_told(&report.left);
+    assert_told(&report.set_aside);
 }
 
 async fn assets_that_come_into_use(server: Server) {
@@ -198,7 +198,7 @@ async fn assets_that_come_into_use(server: Server) {
     place.database.refuse("INSERT", "asset_active", "NEW.name = 'asset 1'").await;
     let report = chores::assets(&place.scheduler(place.me), NOW).await.unwrap();
     assert_eq!(report.activated, [("asset 2".to_owned(), "uri 2".to_owned())]);
-    assert_told(&report.left);
+    assert_told(&report.set_aside);
 }
 
 /// More than there is room for.
@@ -215,7 +215,7 @@ async fn callbacks_behind_many(server: Server) {
     let executors = Fake { runs_callbacks: true, ..Fake::default() }.alone();
     let report = chores::executor_callbacks(&cx, NOW, &executors).await.unwrap();
     assert_eq!(report.queued.iter().map(|one| one.workload.id).collect::<Vec<_>>(), [last]);
-    assert_eq!(report.left.len(), 69);
+    assert_eq!(report.set_aside.len(), 69);
 }
 
 async fn lost_callbacks(server: Server) {
@@ -230,7 +230,7 @@ async fn lost_callbacks(server: Server) {
     place.database.refuse("UPDATE", "callback", &is("OLD.id", first)).await;
     let report = chores::executor_callbacks(&place.scheduler(place.me), NOW, &executors).await.unwrap();
     assert_eq!((report.taken_back, report.queued.len()), (vec![second], 1));
-    assert_told(&report.left);
+    assert_told(&report.set_aside);
 }
 
 /// More than may be tried at a time, and of those that are given up as many.
@@ -252,9 +252,9 @@ async fn tests_of_connections_behind_many(server: Server) {
         (place.scheduler(place.me), Fake { tests_connections: true, ..Fake::default() }.alone());
     let report = chores::connection_tests(&cx, NOW, &executors).await.unwrap();
     assert_eq!(report.queued.iter().map(|test| test.connection_id.as_str()).collect::<Vec<_>>(), ["c8"]);
-    assert_eq!(report.left.len(), 8);
+    assert_eq!(report.set_aside.len(), 8);
     let given_up = chores::stale_connection_tests(&cx, NOW + 1.hour()).await.unwrap();
-    assert_eq!((given_up.done.len(), given_up.left.len()), (1, 8));
+    assert_eq!((given_up.done.len(), given_up.set_aside.len()), (1, 8));
 }
 
 async fn dead_schedulers(server: Server) {
@@ -263,7 +263,7 @@ async fn dead_schedulers(server: Server) {
     place.database.refuse("UPDATE", "job", &format!("OLD.id = {}", place.me)).await;
     let report = chores::dead_schedulers(&cx, NOW + 1.hour()).await.unwrap();
     assert_eq!(report.given_up.iter().map(|gone| gone.id).collect::<Vec<_>>(), [place.other]);
-    assert_told(&report.left);
+    assert_told(&report.set_aside);
 }
 
 async fn backfills(server: Server) {
@@ -289,5 +289,5 @@ async fn backfills(server: Server) {
     place.database.refuse("UPDATE", "backfill", &format!("OLD.id = {first}")).await;
     let report = chores::backfills(&place.scheduler(place.me), NOW + 1.hour()).await.unwrap();
     assert_eq!(report.done, [second]);
-    assert_told(&report.left);
+    assert_told(&report.set_aside);
 }

@@ -8,7 +8,7 @@ use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_execution::{Rules, Service};
 use ferroflow_executor::{Executor, ExecutorSet, NamedExecutor, Orphan, Slots, Workload, WorkloadKind};
 use ferroflow_model::admission::ExecutorName;
-use ferroflow_scheduler::chores::{KeptBack, Unsettled};
+use ferroflow_scheduler::chores::{OrphanRetries, RowRetries};
 use ferroflow_scheduler::run::{Pace, RunSettings};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use jiff::SignedDuration;
@@ -43,8 +43,8 @@ pub(crate) fn context(db: &Db, job_id: i64) -> Context {
         },
         timetables: None,
         definitions: Definitions::new(SignedDuration::ZERO),
-        unsettled: Unsettled::default(),
-        kept_back: KeptBack::default(),
+        orphan_retries: OrphanRetries::default(),
+        row_retries: RowRetries::default(),
         progress: Progress::default(),
         settings: Arc::new(settings),
     }

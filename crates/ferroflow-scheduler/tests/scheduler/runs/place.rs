@@ -16,7 +16,7 @@ use ferroflow_model::dag::Dag;
 use ferroflow_model::runs::next::next_run_after;
 use ferroflow_model::stored_assets::{Access, Reference};
 use ferroflow_operations::asset::{Change, Mappings, register};
-use ferroflow_scheduler::chores::{KeptBack, Unsettled};
+use ferroflow_scheduler::chores::{OrphanRetries, RowRetries};
 use ferroflow_scheduler::create_runs::{CreatedRuns, create_runs};
 use ferroflow_scheduler::run::{Pace, RunSettings};
 use ferroflow_scheduler::start_runs::{StartedRuns, start_runs};
@@ -201,8 +201,8 @@ impl Place {
             },
             timetables: None,
             definitions: Definitions::new(SignedDuration::from_secs(30)),
-            unsettled: Unsettled::default(),
-            kept_back: KeptBack::default(),
+            orphan_retries: OrphanRetries::default(),
+            row_retries: RowRetries::default(),
             progress: Progress::default(),
         }
     }

@@ -57,7 +57,7 @@ async fn a_run_that_cannot_start(server: Server) {
     let refused = "NEW.dag_id = 'aa' AND NEW.run_id = 'run_0' AND NEW.state = 'running'";
     place.database.refuse("UPDATE", "dag_run", refused).await;
     let mut whole = Whole::new(&place, NOW).await;
-    let left: Vec<_> = whole.cycle().await.started.left;
+    let left: Vec<_> = whole.cycle().await.started.set_aside;
     assert_eq!(left.len(), 1);
     assert_eq!((left[0].dag_id.as_deref(), left[0].row.as_str()), (Some("aa"), "run run_0 of DAG aa"));
     assert!(left[0].reason.contains("not this one"), "{left:?}");

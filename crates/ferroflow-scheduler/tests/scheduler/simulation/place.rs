@@ -16,7 +16,7 @@ use ferroflow_model::dag::Dag;
 use ferroflow_model::runs::next::next_run_after;
 use ferroflow_model::stored_assets::{Access, Reference};
 use ferroflow_model::timetable::RunInfo;
-use ferroflow_scheduler::chores::{KeptBack, Unsettled};
+use ferroflow_scheduler::chores::{OrphanRetries, RowRetries};
 use ferroflow_scheduler::run::{Pace, RunSettings};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
 use ferroflow_testkit::rows::a_dag;
@@ -145,8 +145,8 @@ impl Place {
             service: self.service.clone(),
             timetables: None,
             definitions: Definitions::new(trusted),
-            unsettled: Unsettled::default(),
-            kept_back: KeptBack::default(),
+            orphan_retries: OrphanRetries::default(),
+            row_retries: RowRetries::default(),
             progress: Progress::default(),
         })
     }

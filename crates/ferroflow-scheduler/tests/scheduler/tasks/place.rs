@@ -14,7 +14,7 @@ use ferroflow_execution::{Rules, Service};
 use ferroflow_model::admission::{Executor, ExecutorName};
 use ferroflow_model::id::NOT_MAPPED;
 use ferroflow_model::state::{RunState, RunType, TaskState};
-use ferroflow_scheduler::chores::{KeptBack, Unsettled};
+use ferroflow_scheduler::chores::{OrphanRetries, RowRetries};
 use ferroflow_scheduler::queue_tasks::{ExecutorSlots, QueuedTasks, TaskQueue};
 use ferroflow_scheduler::run::{ExecutorNames, Pace, RunSettings};
 use ferroflow_scheduler::{Context, Definitions, Progress, Questions};
@@ -191,8 +191,8 @@ impl Place {
             },
             timetables: None,
             definitions: Definitions::new(SignedDuration::from_secs(30)),
-            unsettled: Unsettled::default(),
-            kept_back: KeptBack::default(),
+            orphan_retries: OrphanRetries::default(),
+            row_retries: RowRetries::default(),
             progress: Progress::default(),
         }
     }

@@ -12,7 +12,7 @@ use ferroflow_model::readiness::WhenReady;
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
 use ferroflow_python::{ForkServer, ForkServerOptions};
-use ferroflow_scheduler::chores::{KeptBack, Unsettled};
+use ferroflow_scheduler::chores::{OrphanRetries, RowRetries};
 use ferroflow_scheduler::create_runs::{CreatedRuns, create_runs};
 use ferroflow_scheduler::run::{ActiveRun, Definition, Pace, RunSettings};
 use ferroflow_scheduler::start_runs::start_runs;
@@ -111,8 +111,8 @@ impl Site {
             },
             timetables: Some(Arc::new(Timetables::new(server, limit))),
             definitions: Definitions::new(SignedDuration::ZERO),
-            unsettled: Unsettled::default(),
-            kept_back: KeptBack::default(),
+            orphan_retries: OrphanRetries::default(),
+            row_retries: RowRetries::default(),
             progress: Progress::default(),
         }
     }

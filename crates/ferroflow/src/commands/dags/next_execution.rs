@@ -1,7 +1,6 @@
 //! `ferroflow dags next-execution`
 
 use std::io::Write;
-use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};

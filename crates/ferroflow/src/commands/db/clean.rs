@@ -8,7 +8,6 @@ use ferroflow_component::Shutdown;
 use ferroflow_model::python_datetime;
 use ferroflow_operations::cleaning::{self, CleanProgress, CleanRequest, Cleaned, KeepLast, Old, Table};
 use ferroflow_telemetry::chain;
-use tokio_util::sync::CancellationToken;
 
 use super::asked_tables::{TablesArgs, typed};
 use crate::commands::date_arg::DateArg;

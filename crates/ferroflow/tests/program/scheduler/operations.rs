@@ -172,7 +172,7 @@ async fn lines_of_logs_name_dag_run_task_and_try() {
     end(scheduler);
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
     let about = |event: &str| lines.iter().find(|line| line["event"] == event).cloned().unwrap_or_default();
-    let task = about("a task goes to its executor");
+    let task = about("task instance sent to its executor");
     let named = ["dag_id", "task_id", "map_index", "try_number", "level"].map(|name| task[name].clone());
     assert_eq!(json!(named), json!(["measured", "first", -1, 1, "debug"]), "{log}");
     assert!(task["run_id"].as_str().unwrap().starts_with("scheduled__"), "{task}");

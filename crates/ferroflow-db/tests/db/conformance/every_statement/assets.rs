@@ -16,7 +16,7 @@ use jiff::ToSpan as _;
 use serde_json::json;
 
 use super::{key, stored, within};
-use crate::NOW;
+use crate::conformance::NOW;
 
 pub(super) async fn run(db: &Db) {
     within(db, |tx| async move { referred_to(tx).await }.scope_boxed()).await;

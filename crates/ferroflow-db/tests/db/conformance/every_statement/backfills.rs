@@ -9,7 +9,7 @@ use ferroflow_testkit::rows::{a_run, add_dag, add_run};
 use jiff::ToSpan as _;
 
 use super::{stored, within};
-use crate::NOW;
+use crate::conformance::NOW;
 
 pub(super) async fn run(db: &Db) {
     within(db, |tx| async move { made(tx).await }.scope_boxed()).await;

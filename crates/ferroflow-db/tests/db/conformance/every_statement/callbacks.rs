@@ -12,7 +12,7 @@ use jiff::ToSpan as _;
 use uuid::Uuid;
 
 use super::{running, stored, strings, within};
-use crate::NOW;
+use crate::conformance::NOW;
 
 pub(super) async fn run(db: &Db) {
     within(db, |tx| async move { held(tx).await }.scope_boxed()).await;

@@ -11,7 +11,7 @@ use ferroflow_testkit::{TestDb, creation};
 use jiff::ToSpan as _;
 
 use super::within;
-use crate::NOW;
+use crate::conformance::NOW;
 
 pub(super) async fn run(db: &Db, database: &TestDb) {
     within(db, |tx| async move { jobs(tx).await }.scope_boxed()).await;

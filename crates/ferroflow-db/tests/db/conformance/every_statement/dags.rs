@@ -12,7 +12,7 @@ use ferroflow_testkit::rows::{a_dag, add_dag};
 use jiff::ToSpan as _;
 
 use super::{stored, strings, within};
-use crate::NOW;
+use crate::conformance::NOW;
 
 pub(super) async fn run(db: &Db) {
     within(db, |tx| async move { bundles(tx).await }.scope_boxed()).await;

@@ -14,7 +14,7 @@ use ferroflow_testkit::rows::add_dag;
 use jiff::ToSpan as _;
 
 use super::{add, key, running, stored, strings, within};
-use crate::NOW;
+use crate::conformance::NOW;
 
 pub(super) async fn run(db: &Db) {
     within(db, |tx| async move { listed(tx).await }.scope_boxed()).await;

@@ -27,7 +27,8 @@ use ferroflow_testkit::{Server, TestDb, creation, repository};
 use jiff::ToSpan as _;
 use serde_json::json;
 
-use crate::{NOW, on_every_database};
+use crate::conformance::NOW;
+use ferroflow_testkit::on_every_database;
 
 on_every_database!(every_statement_runs_and_meets_a_row);
 

@@ -11,7 +11,7 @@ use jiff::ToSpan as _;
 use serde_json::json;
 
 use super::{add, key, running, strings, within};
-use crate::NOW;
+use crate::conformance::NOW;
 
 pub(super) async fn run(db: &Db) {
     within(db, |tx| async move { made(tx).await }.scope_boxed()).await;

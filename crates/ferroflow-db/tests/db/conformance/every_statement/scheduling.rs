@@ -9,7 +9,7 @@ use ferroflow_testkit::rows::add_dag;
 use uuid::Uuid;
 
 use super::{add, key, running, stored, within};
-use crate::NOW;
+use crate::conformance::NOW;
 
 pub(super) async fn run(db: &Db) {
     within(db, |tx| async move { moved(tx).await }.scope_boxed()).await;

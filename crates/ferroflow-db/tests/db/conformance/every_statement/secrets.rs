@@ -9,7 +9,7 @@ use jiff::ToSpan as _;
 use uuid::Uuid;
 
 use super::within;
-use crate::NOW;
+use crate::conformance::NOW;
 
 pub(super) async fn run(db: &Db) {
     within(db, |tx| async move { connections(tx).await }.scope_boxed()).await;

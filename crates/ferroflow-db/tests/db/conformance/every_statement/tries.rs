@@ -15,7 +15,7 @@ use jiff::{Timestamp, ToSpan as _};
 use uuid::Uuid;
 
 use super::{add, key, running, stored, within};
-use crate::NOW;
+use crate::conformance::NOW;
 
 pub(super) async fn run(db: &Db) {
     within(db, |tx| async move { lived(tx).await }.scope_boxed()).await;

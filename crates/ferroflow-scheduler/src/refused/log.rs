@@ -1,4 +1,4 @@
-//! What is set aside, and why. Each reason is logged once: what is set aside is looked at again and again.
+//! Why rows and DAGs are set aside is logged once for each reason, though they are tried again and again.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use ferroflow_python::ASKED_AGAIN;
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::chores::Left;
+use crate::refused::SetAside;
 
 /// A reason without the time at which user code is asked again, which makes no other of it.
 pub(crate) fn cause(reason: &str) -> &str {
@@ -17,20 +17,20 @@ pub(crate) fn cause(reason: &str) -> &str {
 /// What was refused no more for so long is forgotten: it may be gone, or another scheduler's.
 const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
-/// What was told.
+/// What was logged.
 #[derive(Debug, Default)]
-pub(crate) struct SetAside {
+pub(crate) struct SetAsideLog {
     /// Why the tasks of a DAG are not queued.
     dags: HashMap<String, String>,
     /// What a chore could not deal with the last time, and why.
     refused: HashMap<&'static str, HashSet<(TaskInstanceKey, String)>>,
     /// The same of other rows.
-    left: HashMap<&'static str, HashSet<Left>>,
+    left: HashMap<&'static str, HashSet<SetAside>>,
     /// What a step of the cycle could not write, by the row: why, and when it last tried.
     put_off: HashMap<(&'static str, String), (String, Timestamp)>,
 }
 
-impl SetAside {
+impl SetAsideLog {
     /// DAGs whose tasks cannot be queued. Answers how many were not known.
     pub(crate) fn dags(&mut self, found: &[(String, String)]) -> usize {
         let mut new = 0;
@@ -67,10 +67,10 @@ impl SetAside {
     }
 
     /// Rows that a chore could not deal with. Answers how many were not known.
-    pub(crate) fn rows(&mut self, chore: &'static str, found: &[Left]) -> usize {
+    pub(crate) fn rows(&mut self, chore: &'static str, found: &[SetAside]) -> usize {
         let told = self.left.remove(chore).unwrap_or_default();
-        let found: HashSet<Left> = found.iter().cloned().collect();
-        for Left { dag_id, row, reason } in found.difference(&told) {
+        let found: HashSet<SetAside> = found.iter().cloned().collect();
+        for SetAside { dag_id, row, reason } in found.difference(&told) {
             scheduling::set_aside(dag_id.as_deref().unwrap_or_default(), "row");
             tracing::warn!(dag_id, row, reason, chore, "row set aside by a chore; it is retried");
         }
@@ -82,12 +82,12 @@ impl SetAside {
     }
 
     /// Rows that a step of the cycle could not write, each of which it tries again later. Answers how many were not known.
-    pub(crate) fn put_off(&mut self, what: &'static str, found: &[Left], now: Timestamp) -> usize {
+    pub(crate) fn put_off(&mut self, what: &'static str, found: &[SetAside], now: Timestamp) -> usize {
         let mut new = 0;
         if !found.is_empty() {
             self.put_off.retain(|_, (_, last)| now.duration_since(*last) < FORGOTTEN_AFTER);
         }
-        for Left { dag_id, row, reason } in found {
+        for SetAside { dag_id, row, reason } in found {
             scheduling::set_aside(dag_id.as_deref().unwrap_or_default(), what);
             let told = self.put_off.insert((what, row.clone()), (reason.clone(), now));
             if told.is_none_or(|(told, _)| told != *reason) {
@@ -99,11 +99,11 @@ impl SetAside {
     }
 
     /// These are written.
-    pub(crate) fn written(&mut self, what: &'static str, rows: impl Iterator<Item = Left>) {
+    pub(crate) fn written(&mut self, what: &'static str, rows: impl Iterator<Item = SetAside>) {
         if self.put_off.is_empty() {
             return;
         }
-        for Left { dag_id, row, .. } in rows {
+        for SetAside { dag_id, row, .. } in rows {
             if self.put_off.remove(&(what, row.clone())).is_some() {
                 tracing::info!(dag_id, row, "{what} is no longer set aside");
             }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_reason_is_told_once_as_long_as_it_is_so() {
-        let mut told = SetAside::default();
+        let mut told = SetAsideLog::default();
         let dag = |reason: &str| [("d".to_owned(), reason.to_owned())];
         assert_eq!([told.dags(&dag("a")), told.dags(&dag("a")), told.dags(&dag("b"))], [1, 0, 1]);
         let key = TaskInstanceKey {
@@ -130,15 +130,15 @@ mod tests {
         assert_eq!([told.instances("one", &refused), told.instances("one", &refused)], [1, 0]);
         assert_eq!([told.instances("other", &refused), told.instances("one", &[])], [1, 0]);
         assert_eq!(told.instances("one", &refused), 1);
-        let left = [Left { dag_id: None, row: "job 1".to_owned(), reason: "no".to_owned() }];
+        let left = [SetAside { dag_id: None, row: "job 1".to_owned(), reason: "no".to_owned() }];
         assert_eq!([told.rows("one", &left), told.rows("one", &left)], [1, 0]);
         assert_eq!([told.rows("one", &[]), told.rows("one", &left)], [0, 1]);
     }
 
     #[test]
     fn what_is_put_off_is_told_once_until_it_is_written_or_long_forgotten() {
-        let mut told = SetAside::default();
-        let of = |row: &str| [Left { dag_id: None, row: row.to_owned(), reason: "no".to_owned() }];
+        let mut told = SetAsideLog::default();
+        let of = |row: &str| [SetAside { dag_id: None, row: row.to_owned(), reason: "no".to_owned() }];
         let at = |minutes| Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes);
         let times = [(&of("a")[..], 0), (&[], 1), (&of("a"), 9), (&of("b"), 12), (&of("a"), 18)];
         let new = times.map(|(found, minute)| told.put_off("run", found, at(minute)));

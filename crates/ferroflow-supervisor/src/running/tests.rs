@@ -1,16 +1,16 @@
-//! Who is told of, who is turned away, and who is given up.
+//! Which task instances get heartbeats, and which are ended.
 
 use super::*;
 
 #[test]
-fn only_what_runs_and_has_not_told_its_state_is_told_of() {
+fn only_what_runs_and_has_not_reported_its_state_gets_heartbeats() {
     let running = Running::default();
-    let [first, second] = [Uuid::from_u128(1), Uuid::from_u128(2)].map(|id| running.add(id));
-    assert_eq!(running.beating(true), []);
+    let [first, second] = [Uuid::from_u128(1), Uuid::from_u128(2)].map(|id| running.take_up(id));
+    assert_eq!(running.beating(), []);
     running.started(first.0, 7);
     running.started(second.0, 8);
     running.settled(second.0);
-    assert_eq!(running.beating(true), [(first.0, Process { id: Uuid::from_u128(1), pid: 7 })]);
+    assert_eq!(running.beating(), [(first.0, Process { id: Uuid::from_u128(1), pid: 7 })]);
     running.give_up(Duration::ZERO);
     assert_eq!(*first.1.borrow(), Some(EndOrder::HeartbeatsFailed));
     assert_eq!(*second.1.borrow(), None);
@@ -22,77 +22,77 @@ fn only_what_runs_and_has_not_told_its_state_is_told_of() {
 }
 
 #[test]
-fn who_has_told_its_state_is_not_turned_away() {
+fn what_has_reported_its_state_is_not_turned_away() {
     let running = Running::default();
     let id = Uuid::from_u128(1);
-    let ((told, told_orders), (silent, silent_orders)) = (running.add(id), running.add(id));
-    for ticket in [told, silent] {
+    let ((reported, reported_orders), (other, other_orders)) = (running.take_up(id), running.take_up(id));
+    for ticket in [reported, other] {
         running.started(ticket, 7);
     }
-    running.tells(told, true);
-    assert_eq!(running.beating(false), [(silent, Process { id, pid: 7 })]);
-    assert_eq!(running.beating(true).len(), 2, "it lives until its row says otherwise");
-    for ticket in [told, silent] {
-        running.turn_away_stay(ticket);
+    running.reports(reported, true);
+    assert_eq!(running.in_rows(), [(other, Process { id, pid: 7 })]);
+    assert_eq!(running.beating().len(), 2, "it lives until its row says otherwise");
+    for ticket in [reported, other] {
+        running.turn_away_entry(ticket);
     }
-    assert_eq!((*told_orders.borrow(), *silent_orders.borrow()), (None, Some(EndOrder::Unwanted)));
-    running.settled(told);
+    assert_eq!((*reported_orders.borrow(), *other_orders.borrow()), (None, Some(EndOrder::Unwanted)));
+    running.settled(reported);
     running.turn_away(id);
-    assert_eq!(*told_orders.borrow(), None, "what follows its end is not cut short");
+    assert_eq!(*reported_orders.borrow(), None, "what follows its end is not cut short");
     running.order_all(EndOrder::Shutdown);
-    assert_eq!(*told_orders.borrow(), Some(EndOrder::Shutdown), "but by other orders");
-    running.remove(told);
-    assert_eq!(running.slots(), 1, "a stay ends by itself");
+    assert_eq!(*reported_orders.borrow(), Some(EndOrder::Shutdown), "but by other orders");
+    running.remove(reported);
+    assert_eq!(running.slots(), 1, "the other stays");
 }
 
 #[test]
-fn who_is_told_of_lives() {
+fn what_gets_heartbeats_lives() {
     let running = Running::default();
     let id = Uuid::from_u128(1);
-    let (ticket, _orders) = running.add(id);
+    let (ticket, _orders) = running.take_up(id);
     let lives = |limit| running.lives(id, limit);
     assert!(!lives(Duration::MAX), "its row does not say that it runs");
     running.started(ticket, 7);
     assert_eq!([lives(Duration::MAX), lives(Duration::ZERO)], [true, false]);
-    running.tells(ticket, true);
+    running.reports(ticket, true);
     assert!(lives(Duration::MAX), "until what became of it is in its row");
     running.settled(ticket);
     assert!(!lives(Duration::MAX));
 }
 
 #[test]
-fn who_is_turned_away_while_it_tells_its_state_goes_if_it_could_not() {
+fn what_is_turned_away_while_it_reports_its_state_ends_if_it_could_not() {
     let running = Running::default();
     let id = Uuid::from_u128(1);
-    let (ticket, orders) = running.add(id);
+    let (ticket, orders) = running.take_up(id);
     running.started(ticket, 7);
-    running.tells(ticket, true);
+    running.reports(ticket, true);
     running.turn_away(id);
     assert_eq!(*orders.borrow(), None);
-    running.tells(ticket, false);
+    running.reports(ticket, false);
     assert_eq!(*orders.borrow(), Some(EndOrder::Unwanted));
 }
 
 #[test]
-fn who_tells_its_state_is_not_given_up_however_long_that_takes() {
+fn what_reports_its_state_is_not_given_up_however_long_that_takes() {
     let running = Running::default();
-    let (ticket, orders) = running.add(Uuid::from_u128(1));
+    let (ticket, orders) = running.take_up(Uuid::from_u128(1));
     running.started(ticket, 7);
-    running.tells(ticket, true);
+    running.reports(ticket, true);
     running.give_up(Duration::ZERO);
     assert_eq!(*orders.borrow(), None);
 }
 
 #[test]
-fn who_gives_its_slot_back_lives_on() {
+fn what_gives_its_slot_back_lives_on() {
     let running = Running::default();
     let id = Uuid::from_u128(1);
-    let (ticket, orders) = running.add(id);
+    let (ticket, orders) = running.take_up(id);
     running.started(ticket, 7);
-    running.tells(ticket, true);
+    running.reports(ticket, true);
     assert_eq!([running.give_slot_back(ticket), running.give_slot_back(ticket)], [true, false]);
-    assert_eq!((running.slots(), running.beating(true)), (0, vec![(ticket, Process { id, pid: 7 })]));
-    running.tells(ticket, false);
+    assert_eq!((running.slots(), running.beating()), (0, vec![(ticket, Process { id, pid: 7 })]));
+    running.reports(ticket, false);
     running.turn_away(id);
     assert_eq!(*orders.borrow(), Some(EndOrder::Unwanted));
     running.remove(ticket);
@@ -100,9 +100,9 @@ fn who_gives_its_slot_back_lives_on() {
 }
 
 #[test]
-fn who_cannot_be_killed_keeps_its_slot_until_it_is_gone() {
+fn what_cannot_be_killed_keeps_its_slot_until_it_is_gone() {
     let running = Running::default();
-    let (ticket, _orders) = running.add(Uuid::from_u128(1));
+    let (ticket, _orders) = running.take_up(Uuid::from_u128(1));
     running.started(ticket, 7);
     let (telling, gone) = watch::channel(false);
     running.cannot_be_killed(ticket, Remains::new(7, gone));
@@ -114,23 +114,23 @@ fn who_cannot_be_killed_keeps_its_slot_until_it_is_gone() {
 }
 
 #[test]
-fn who_has_not_begun_is_turned_away() {
+fn what_has_not_begun_is_turned_away() {
     let running = Running::default();
-    let (_, orders) = running.add(Uuid::from_u128(1));
+    let (_, orders) = running.take_up(Uuid::from_u128(1));
     running.turn_away(Uuid::from_u128(1));
     assert_eq!(*orders.borrow(), Some(EndOrder::Unwanted));
 }
 
 #[test]
-fn what_is_not_taken_is_told_again_unless_it_is_told_to_end() {
+fn a_heartbeat_that_is_not_taken_is_repeated_unless_the_task_is_ended() {
     let running = Running::default();
-    let (ticket, _orders) = running.add(Uuid::from_u128(1));
+    let (ticket, _orders) = running.take_up(Uuid::from_u128(1));
     running.started(ticket, 7);
-    let beating = running.beating(true);
+    let beating = running.beating();
     assert!(
         !running.heard(&beating, &[])
             && running.heard(&beating, &[Process { id: Uuid::from_u128(1), pid: 7 }])
     );
-    running.turn_away_stay(ticket);
+    running.turn_away_entry(ticket);
     assert!(!running.heard(&beating, &[Process { id: Uuid::from_u128(1), pid: 7 }]));
 }

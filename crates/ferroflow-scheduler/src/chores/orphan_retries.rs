@@ -1,7 +1,7 @@
-//! Orphans that this scheduler has claimed, and of which the database does not take yet what became of them.
+//! Orphans that this scheduler has claimed, and whose end the database refuses to store for now.
 //!
-//! One task beside the loop tries them again, a few at a time, until it is done or refused for good: nobody else looks for
-//! them, since their scheduler lives. Should it die meanwhile, they are orphans again.
+//! One task beside the loop tries them again, a few at a time, until it is done or refused for good: no other scheduler
+//! looks for them, since theirs lives. Should it die meanwhile, they are orphans again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,11 +26,11 @@ const PAUSE: Duration = Duration::from_secs(2);
 const AT_A_TIME: usize = 3;
 
 /// Why one waits.
-const LOCKED: &str = "others have locked a row";
+const LOCKED: &str = "another transaction has locked a row";
 
 /// Orphans that are accounted for beside the loop.
 #[derive(Clone, Default)]
-pub struct Unsettled(Arc<Mutex<Queue>>);
+pub struct OrphanRetries(Arc<Mutex<Queue>>);
 
 #[derive(Default)]
 struct Queue {
@@ -71,7 +71,7 @@ pub(super) enum Settled {
     MovedOn,
 }
 
-impl Unsettled {
+impl OrphanRetries {
     /// Has these accounted for beside the loop.
     pub(super) fn take_up(&self, desk: &Desk, waiting: Vec<Waiting>) {
         if waiting.is_empty() {
@@ -84,7 +84,7 @@ impl Unsettled {
         }
     }
 
-    /// All that wait. If there are none, nobody works on them any more.
+    /// All that wait. If there are none, the task beside the loop ends.
     fn next_round(&self) -> VecDeque<Waiting> {
         let mut queue = self.lock();
         queue.is_worked_on = !queue.waiting.is_empty();
@@ -117,7 +117,7 @@ impl Waiting {
             let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &self.claimed.orphan.key;
             tracing::warn!(
                 id = %self.claimed.orphan.id, dag_id, run_id, task_id, map_index, error,
-                "what became of an orphaned task instance is stored later: {reason}"
+                "orphaned task instance is settled later: {reason}"
             );
         }
         self
@@ -125,17 +125,17 @@ impl Waiting {
 }
 
 /// Goes on until none waits.
-async fn work(unsettled: Unsettled, desk: Desk) {
+async fn work(orphan_retries: OrphanRetries, desk: Desk) {
     loop {
-        let mut round = unsettled.next_round();
+        let mut round = orphan_retries.next_round();
         if round.is_empty() {
             return;
         }
         let (mut trying, mut again) = (JoinSet::new(), Vec::new());
         let mut tried = HashMap::new();
         loop {
-            // Whoever comes meanwhile does not wait for the next round.
-            round.append(&mut unsettled.lock().waiting);
+            // One that comes meanwhile does not wait for the next round.
+            round.append(&mut orphan_retries.lock().waiting);
             while trying.len() < AT_A_TIME
                 && let Some(waiting) = round.pop_front()
             {
@@ -156,7 +156,7 @@ async fn work(unsettled: Unsettled, desk: Desk) {
             }
         }
         if !again.is_empty() {
-            unsettled.lock().waiting.extend(again);
+            orphan_retries.lock().waiting.extend(again);
             tokio::time::sleep(PAUSE).await;
         }
     }
@@ -171,7 +171,7 @@ async fn attempt(desk: Desk, waiting: Waiting) -> Option<Waiting> {
     match settle(&desk, &waiting.claimed, clock::now()).await {
         Ok(settled) => {
             let id = waiting.claimed.orphan.id;
-            tracing::info!(%id, ?settled, "an orphaned task instance is accounted for");
+            tracing::info!(%id, ?settled, "orphaned task instance settled");
             let [is_reset, is_told] = [Settled::Reset, Settled::Told].map(|one| usize::from(settled == one));
             scheduling::orphans(is_reset, is_told);
             None
@@ -189,7 +189,7 @@ pub(super) fn refused(orphan: &HandedOut, error: &str) {
     let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &orphan.key;
     tracing::error!(
         id = %orphan.id, dag_id, run_id, task_id, map_index, error,
-        "an orphaned task instance is not looked after; it ends when its heartbeat has been missing for long"
+        "orphaned task instance could not be adopted; it fails when its heartbeat times out"
     );
 }
 
@@ -204,7 +204,7 @@ pub(super) async fn settle(desk: &Desk, claimed: &Claimed, now: Timestamp) -> Re
     };
     match desk.service.fail_unreported(orphan.id, orphan.try_number, reason).await {
         Ok(_) => Ok(Settled::Told),
-        // It was cleared, or put down before and nobody heard so: its try has gone into the history.
+        // It was cleared, or failed before without an answer: its try has gone into the history.
         Err(refusal) if refusal.status() == Some(404) => Ok(Settled::MovedOn),
         Err(refusal) => Err(refusal),
     }

@@ -6,7 +6,7 @@ use ferroflow_db::{Db, Dialect, Error as DbError};
 use ferroflow_telemetry::clock::{Stopwatch, signed};
 use jiff::{SignedDuration, Timestamp};
 
-/// Who has met a lock hardly waits for those in the halves (MySQL and MariaDB count from a second).
+/// Once a lock was met, those in the halves are hardly waited for (MySQL and MariaDB count from a second).
 const PATIENCE_IN_HALVES: Duration = Duration::from_millis(20);
 
 /// So long locks are met before what is locked is left for another time.

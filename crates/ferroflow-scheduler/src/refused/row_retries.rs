@@ -8,7 +8,7 @@ use ferroflow_db::{Error as DbError, Unreadable};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::left::{Left, or_left};
+use crate::refused::{SetAside, or_set_aside};
 
 /// After so long one is tried again, and after twice as long every time.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(1);
@@ -19,40 +19,40 @@ const TOLD_AFTER: u32 = 3;
 
 /// The rows, by their identities.
 #[derive(Clone, Debug, Default)]
-pub struct KeptBack(Arc<Mutex<HashMap<Uuid, Kept>>>);
+pub struct RowRetries(Arc<Mutex<HashMap<Uuid, Kept>>>);
 
 #[derive(Debug)]
 struct Kept {
     tries: u32,
     pause: SignedDuration,
     due: Timestamp,
-    /// What is told of it, as long as it is kept back.
-    left: Vec<Left>,
+    /// Why it is set aside, as long as it waits.
+    set_aside: Vec<SetAside>,
 }
 
-impl KeptBack {
+impl RowRetries {
     /// Whether it is too early to try one again. What is told of it still holds.
-    pub(super) fn has_to_wait(&self, id: Uuid, now: Timestamp, left: &mut Vec<Left>) -> bool {
+    pub(crate) fn has_to_wait(&self, id: Uuid, now: Timestamp, set_aside: &mut Vec<SetAside>) -> bool {
         let rows = self.lock();
-        // One that is due much later was kept back before the clock was set back.
+        // One that is due much later was refused before the clock was set back.
         let kept = rows.get(&id).filter(|kept| kept.due > now && kept.due <= later(now, MAX_PAUSE));
-        left.extend(kept.iter().flat_map(|kept| kept.left.clone()));
+        set_aside.extend(kept.iter().flat_map(|kept| kept.set_aside.clone()));
         kept.is_some()
     }
 
-    /// What the part with a row came to; nothing if the row is kept back.
-    pub(super) fn or_kept_back<T>(
+    /// What the part with a row came to; nothing if the row is retried later.
+    pub(crate) fn or_retry_later<T>(
         &self,
         id: Uuid,
         part: Result<T, DbError>,
         unreadable: &Unreadable,
-        row: impl Fn(String) -> Left,
-        left: &mut Vec<Left>,
+        row: impl Fn(String) -> SetAside,
+        set_aside: &mut Vec<SetAside>,
         now: Timestamp,
     ) -> Option<T> {
         let is_locked = part.as_ref().is_err_and(DbError::is_busy);
         let mut told = Vec::new();
-        let done = or_left(part, unreadable, &row, &mut told);
+        let done = or_set_aside(part, unreadable, &row, &mut told);
         let mut rows = self.lock();
         if done.is_some() {
             rows.remove(&id);
@@ -67,8 +67,8 @@ impl KeptBack {
                 "another transaction has locked it, or a row that has to be changed with it".to_owned()
             )];
         }
-        left.extend(told.iter().cloned());
-        rows.insert(id, Kept { tries, pause, due: later(now, pause), left: told });
+        set_aside.extend(told.iter().cloned());
+        rows.insert(id, Kept { tries, pause, due: later(now, pause), set_aside: told });
         None
     }
 
@@ -89,25 +89,25 @@ mod tests {
 
     #[test]
     fn one_is_tried_again_later_every_time_until_it_is_done() {
-        let (kept_back, unreadable, id) = (KeptBack::default(), Unreadable::default(), Uuid::from_u128(1));
+        let (kept_back, unreadable, id) = (RowRetries::default(), Unreadable::default(), Uuid::from_u128(1));
         let at = |seconds| NOW + SignedDuration::from_secs(seconds);
-        let row = |reason| Left::row("row 1".to_owned(), reason);
+        let row = |reason| SetAside::row("row 1".to_owned(), reason);
         let mut tried = Vec::new();
         for second in 0..100 {
-            let mut left = Vec::new();
-            if !kept_back.has_to_wait(id, at(second), &mut left) {
+            let mut set_aside = Vec::new();
+            if !kept_back.has_to_wait(id, at(second), &mut set_aside) {
                 let refused = Err::<(), _>(DbError::Aborted("insert".to_owned()));
                 assert_eq!(
-                    kept_back.or_kept_back(id, refused, &unreadable, row, &mut left, at(second)),
+                    kept_back.or_retry_later(id, refused, &unreadable, row, &mut set_aside, at(second)),
                     None
                 );
                 tried.push(second);
             }
-            assert_eq!(left.len(), 1, "it is told of all the time");
+            assert_eq!(set_aside.len(), 1, "it is told of all the time");
         }
         assert_eq!(tried, [0, 1, 3, 7, 15, 31, 61, 91]);
         assert!(!kept_back.has_to_wait(id, NOW, &mut Vec::new()), "the clock was set back");
-        assert_eq!(kept_back.or_kept_back(id, Ok(()), &unreadable, row, &mut Vec::new(), NOW), Some(()));
+        assert_eq!(kept_back.or_retry_later(id, Ok(()), &unreadable, row, &mut Vec::new(), NOW), Some(()));
         assert!(kept_back.lock().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! What chores leave as it is: rows that the database does not let them change. Others do not wait for them.
+//! Rows that stay as they are, since the database refuses the change. No other waits for them.
 
 use ferroflow_db::task_instance::TaskInstanceKey;
 use ferroflow_db::{Error as DbError, Unreadable};
@@ -6,9 +6,9 @@ use ferroflow_telemetry::chain;
 
 use crate::Error;
 
-/// A row that the database does not let a chore change. It is tried again.
+/// A row whose change the database refuses. It is retried later.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Left {
+pub struct SetAside {
     /// The DAG that it is of, if it is of one.
     pub dag_id: Option<String>,
     /// Which row.
@@ -22,17 +22,17 @@ pub struct Left {
 pub struct Done<T> {
     /// What is done.
     pub done: T,
-    /// The rows that are left.
-    pub left: Vec<Left>,
+    /// The rows that are set aside.
+    pub set_aside: Vec<SetAside>,
 }
 
-impl Left {
+impl SetAside {
     /// A queued run, or one that runs.
     pub(crate) fn run(dag_id: &str, run_id: &str, reason: String) -> Self {
         Self { dag_id: Some(dag_id.to_owned()), row: format!("run {run_id} of DAG {dag_id}"), reason }
     }
 
-    pub(super) fn row(row: String, reason: String) -> Self {
+    pub(crate) fn row(row: String, reason: String) -> Self {
         Self { dag_id: None, row, reason }
     }
 
@@ -43,13 +43,13 @@ impl Left {
     }
 }
 
-/// What the part with a row came to; nothing if the row is left. Of one that another transaction has nothing is told: it
-/// is dealt with the next time.
-pub(crate) fn or_left<T>(
+/// What the part with a row came to; nothing if the row is set aside. Of one that another transaction has
+/// locked nothing is logged: it is dealt with the next time.
+pub(crate) fn or_set_aside<T>(
     part: Result<T, DbError>,
     unreadable: &Unreadable,
-    row: impl FnOnce(String) -> Left,
-    left: &mut Vec<Left>,
+    row: impl FnOnce(String) -> SetAside,
+    set_aside: &mut Vec<SetAside>,
 ) -> Option<T> {
     let error = match part {
         Ok(value) => return Some(value),
@@ -58,13 +58,13 @@ pub(crate) fn or_left<T>(
     match error {
         DbError::Column(bad) => unreadable.note(&bad),
         error if error.is_busy() => {}
-        error => left.push(row(chain(&error))),
+        error => set_aside.push(row(chain(&error))),
     }
     None
 }
 
-/// What was done before an error stands, and has to be acted on: the error ends the chore for now, and is told.
-pub(super) fn so_far<T: Default + PartialEq>(report: T, error: Error) -> Result<T, Error> {
+/// What was done before an error stands, and has to be acted on: the error ends the chore for now, and is logged.
+pub(crate) fn so_far<T: Default + PartialEq>(report: T, error: Error) -> Result<T, Error> {
     if report == T::default() {
         return Err(error);
     }

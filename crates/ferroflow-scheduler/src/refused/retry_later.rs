@@ -1,4 +1,4 @@
-//! What the database has refused to write is tried again, later every time: whatever is in the way, it does not cost more
+//! A write that the database has refused is tried again, later every time: whatever is in the way, it does not cost more
 //! the longer it stays there.
 
 use std::borrow::Borrow;
@@ -13,7 +13,7 @@ const MAX_PAUSE: SignedDuration = SignedDuration::from_mins(1);
 
 /// What is to wait.
 #[derive(Clone, Debug)]
-pub(crate) struct PutOff<K>(HashMap<K, Waits>);
+pub(crate) struct RetryLater<K>(HashMap<K, Waits>);
 
 #[derive(Clone, Copy, Debug)]
 struct Waits {
@@ -23,13 +23,13 @@ struct Waits {
     is_taken: bool,
 }
 
-impl<K> Default for PutOff<K> {
+impl<K> Default for RetryLater<K> {
     fn default() -> Self {
         Self(HashMap::new())
     }
 }
 
-impl<K: Eq + Hash + Clone> PutOff<K> {
+impl<K: Eq + Hash + Clone> RetryLater<K> {
     /// The database has refused it, perhaps once more. What was not tried again for long is forgotten.
     pub(crate) fn refused(&mut self, key: K, now: Timestamp) {
         self.0.retain(|_, waits| now.duration_since(waits.due) < MAX_PAUSE * 2);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_is_tried_later_every_time() {
-        let mut put_off = PutOff::<&str>::default();
+        let mut put_off = RetryLater::<&str>::default();
         let mut tried = Vec::new();
         for second in 0..200 {
             if !put_off.has_to_wait("a", at(second)) {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_is_due_is_taken_once_and_forgotten_when_it_is_not_tried() {
-        let mut put_off = PutOff::<&str>::default();
+        let mut put_off = RetryLater::<&str>::default();
         put_off.refused("a", START);
         assert!(put_off.take_due(START).is_empty());
         assert_eq!(put_off.take_due(at(1)), ["a"]);
