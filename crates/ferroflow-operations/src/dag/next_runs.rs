@@ -62,7 +62,7 @@ async fn by_user_code(
     let timetables = timetables.ok_or_else(|| stored.no_python())?;
     while let Some(last) = runs.last().filter(|_| runs.len() < count) {
         let next = timetables.next_run(&document, Some(last), &UNBOUNDED).await;
-        match next.map_err(|error| unable(error.explanation().to_string()))? {
+        match next.map_err(|error| unable(error.explanation().clone()))? {
             Some(run) => runs.push(run),
             None => break,
         }

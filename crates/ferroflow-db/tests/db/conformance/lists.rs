@@ -115,7 +115,7 @@ async fn seed(tx: &mut Tx) -> Result<(), Error> {
         let key = TaskInstanceKey { dag_id, run_id, task_id, map_index };
         let mut row = TaskInstance::new(Uuid::from_u128(number), key, NOW);
         row.state = state;
-        row.pool = "default_pool".to_owned();
+        "default_pool".clone_into(&mut row.pool);
         row.start_date = state.map(|_| NOW);
         row.end_date = (number == 1).then_some(NOW);
         row.duration = (number < 3).then_some(0.1);

@@ -52,7 +52,7 @@ async fn listed(tx: &mut Tx) -> Result<(), Error> {
             },
             NOW,
         );
-        row.pool = "default_pool".to_owned();
+        "default_pool".clone_into(&mut row.pool);
         row
     });
     task_instance::insert_many(tx, &copies).await?;

@@ -143,7 +143,7 @@ async fn add(
     change: impl FnOnce(&mut TaskInstance),
 ) -> Result<TaskInstance, Error> {
     let mut row = TaskInstance::new(id::new_v7(NOW, rand::random()), key, NOW);
-    row.pool = "default_pool".to_owned();
+    "default_pool".clone_into(&mut row.pool);
     row.context_carrier = Some(json!({}));
     change(&mut row);
     task_instance::insert(tx, &row).await?;

@@ -112,7 +112,7 @@ impl Fixture {
             "bundle_info": {"name": "dags-folder", "version": null}, "log_path": format!("{task_id}.log"),
             "ti": {
                 "id": id, "task_id": task_id, "dag_id": "remote", "run_id": "run", "try_number": 1,
-                "dag_version_id": null, "map_index": -1, "hostname": null, "context_carrier": {},
+                "dag_version_id": id, "map_index": -1, "hostname": null, "context_carrier": {},
                 "queue": "default", "pool_slots": 1, "priority_weight": 1,
             },
             "sentry_integration": "",
