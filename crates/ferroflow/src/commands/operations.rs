@@ -32,6 +32,10 @@ impl Deref for Opened {
 }
 
 impl Opened {
+    pub(crate) fn operations(&self) -> &Operations {
+        &self.operations
+    }
+
     /// Ends Python, if it was started, and the connections.
     pub(crate) async fn close(self) {
         self.user_code.stop().await;

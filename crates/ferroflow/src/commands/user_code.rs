@@ -44,13 +44,16 @@ impl CommandUserCode {
         }
     }
 
-    async fn python(&self) -> Result<ForkServer> {
+    async fn extensions(&self) -> Result<RunExtensions> {
         let mut started = self.started.lock().await;
-        if let Some(python) = &started.python {
-            return Ok(python.clone());
-        }
-        let python = self.session.start_python().await?;
-        Ok(started.python.insert(python).clone())
+        let python = match &started.python {
+            Some(python) => python,
+            None => {
+                let python = self.session.start_python().await?;
+                started.python.insert(python)
+            }
+        };
+        Ok(RunExtensions::new(python, &self.session.settings))
     }
 
     async fn extensions(&self) -> Result<RunExtensions> {

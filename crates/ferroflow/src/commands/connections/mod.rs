@@ -105,20 +105,22 @@ pub(crate) fn run(
     let open = async || operations::open(&session).await;
     block_on(async {
         match command {
-            ConnectionsCommand::List(args) => list(args, &*open().await?, out).await,
+            ConnectionsCommand::List(args) => list(args, open().await?.operations(), out).await,
             ConnectionsCommand::Get(args) => {
                 let get = async |operations: &Operations| get(args, operations, out).await;
                 operations::with_backend(&session, get).await
             }
-            ConnectionsCommand::Add(args) => add::run(args, &session, &*open().await?, out).await,
+            ConnectionsCommand::Add(args) => add::run(args, &session, open().await?.operations(), out).await,
             ConnectionsCommand::Delete(args) => {
-                connection::delete(&*open().await?, &args.conn_id).await?;
+                connection::delete(open().await?.operations(), &args.conn_id).await?;
                 Ok(writeln!(out, "Successfully deleted connection with `conn_id`={}", args.conn_id)?)
             }
-            ConnectionsCommand::Import(args) => import::run(args, &session, &*open().await?, out).await,
-            ConnectionsCommand::Export(args) => export::run(args, &*open().await?, out).await,
+            ConnectionsCommand::Import(args) => {
+                import::run(args, &session, open().await?.operations(), out).await
+            }
+            ConnectionsCommand::Export(args) => export::run(args, open().await?.operations(), out).await,
             ConnectionsCommand::CreateDefaultConnections(_) => {
-                Ok(connection::create_defaults(&*open().await?, &PythonHooks(&session)).await?)
+                Ok(connection::create_defaults(open().await?.operations(), &PythonHooks(&session)).await?)
             }
             ConnectionsCommand::Test(args) => check::run(args, &session, out).await,
         }

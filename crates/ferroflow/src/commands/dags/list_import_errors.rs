@@ -38,7 +38,8 @@ pub(super) fn run(args: &ListImportErrorsArgs, session: &Session, out: &mut dyn 
 }
 
 fn from_database(args: &ListImportErrorsArgs, session: &Session) -> Result<Vec<[String; 3]>> {
-    let errors = block_on(async { Ok(import_error::list(&*operations::open(session).await?).await?) })?;
+    let errors =
+        block_on(async { Ok(import_error::list(operations::open(session).await?.operations()).await?) })?;
     let asked = errors.into_iter().filter(|error| args.bundles.includes(error.bundle_name.as_deref()));
     let row = |error: ImportErrorRow| {
         [error.bundle_name, error.filename, error.stacktrace].map(Option::unwrap_or_default)

@@ -42,7 +42,8 @@ fn state(text: &str) -> Result<JobState, String> {
 
 pub(super) fn run(args: &ListJobsArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
     let request = ListRequest { dag_id: args.dag_id.clone(), state: args.state, limit: args.limit };
-    let jobs = block_on(async { Ok(job::list(&*operations::open(session).await?, &request).await?) })?;
+    let jobs =
+        block_on(async { Ok(job::list(operations::open(session).await?.operations(), &request).await?) })?;
     let rows = jobs.iter().map(row).collect();
     Ok(Records::new(COLUMNS.to_vec(), rows).print(args.output.output, out)?)
 }

@@ -20,7 +20,6 @@ mod reserialize;
 mod runs;
 mod show;
 mod state;
-pub(crate) mod stored;
 pub(crate) mod test;
 mod trigger;
 

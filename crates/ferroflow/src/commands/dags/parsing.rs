@@ -11,7 +11,7 @@ use ferroflow_dagproc::once::{FileParsed, Pass};
 use ferroflow_model::stored_dag::ParsedDag;
 use ferroflow_python::{ImportError, ParseOutcome};
 
-use super::stored;
+use crate::commands::operations;
 use crate::output::{Format, Progress};
 use crate::session::{Session, block_on_threads};
 
@@ -45,7 +45,7 @@ pub(crate) fn with_parser<T>(
     block_on_threads(async {
         let Shutdown { stop, .. } = Shutdown::on_signals(|| {})?;
         let interrupted = || anyhow!("interrupted");
-        let db = stored::connect(session).await?;
+        let db = operations::connect(session).await?;
         let runtime = Runtime::new(session, db, session.host(), Vec::new())?;
         let cx = tokio::select! {
             cx = Context::start(&runtime) => cx,

@@ -137,7 +137,7 @@ pub(crate) fn run(command: &VariablesCommand, environment: &Environment, out: &m
     let open = async || operations::open(&session).await;
     block_on(async {
         match command {
-            VariablesCommand::List(args) => list(args, &*open().await?, out).await,
+            VariablesCommand::List(args) => list(args, open().await?.operations(), out).await,
             VariablesCommand::Get(args) => {
                 let get = async |operations: &Operations| get(args, operations, out).await;
                 operations::with_backend(&session, get).await
@@ -150,7 +150,7 @@ pub(crate) fn run(command: &VariablesCommand, environment: &Environment, out: &m
             }
             VariablesCommand::Delete(args) => {
                 // Airflow says so also where there was none.
-                variable::delete(&*open().await?, &args.key).await?;
+                variable::delete(open().await?.operations(), &args.key).await?;
                 Ok(writeln!(out, "Variable {} deleted", args.key)?)
             }
             VariablesCommand::Import(args) => {
@@ -158,7 +158,7 @@ pub(crate) fn run(command: &VariablesCommand, environment: &Environment, out: &m
                     async |operations: &Operations| file::import(args, &session, operations, out).await;
                 operations::with_backend(&session, import).await
             }
-            VariablesCommand::Export(args) => file::export(&*open().await?, &args.file, out).await,
+            VariablesCommand::Export(args) => file::export(open().await?.operations(), &args.file, out).await,
         }
     })
 }
