@@ -21,7 +21,7 @@ async fn made(tx: &mut Tx) -> Result<(), Error> {
     let new = NewBackfill {
         dag_id: "filled".to_owned(),
         from: NOW,
-        to: NOW + 1.day(),
+        to: NOW + 24.hours(),
         conf: stored!({}),
         reprocess: Reprocess::None,
         max_active_runs: 3,
@@ -52,7 +52,7 @@ async fn made(tx: &mut Tx) -> Result<(), Error> {
     create_runs::drop_date(tx, ids[2]).await?;
     create_runs::unpause(tx, id, NOW).await?;
     assert!(dependencies::is_first_of_backfill(tx, id, run).await?);
-    let stretch = (NOW - 1.day(), NOW + 1.day());
+    let stretch = (NOW - 24.hours(), NOW + 24.hours());
     assert_eq!(create::runs_between(tx, "filled", stretch, false).await?.len(), 1);
     let mut partition = a_run("filled", "partition", NOW + 9.seconds());
     partition.partition_date = Some(NOW);

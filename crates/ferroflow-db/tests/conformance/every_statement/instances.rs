@@ -1,5 +1,6 @@
 //! Task instances: what is read of them, and of what they leave.
 
+use ferroflow_db::callback::{self, Callback};
 use ferroflow_db::monitoring::{gauges, live_view};
 use ferroflow_db::task_instance::dependencies::{self, Tasks};
 use ferroflow_db::task_instance::lookup::{self, Filter};
@@ -101,7 +102,7 @@ async fn at_work(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(blockers::holding(tx).await?.len(), 3);
     assert_eq!(dependencies::stands(tx, &[run]).await?[&run].instances, 7);
     assert_eq!(dependencies::past(tx, "tasks", "run").await?.len(), 6);
-    assert_eq!(dependencies::were_there_before(tx, "tasks", NOW + 1.day(), &["done"]).await?, ["done"]);
+    assert_eq!(dependencies::were_there_before(tx, "tasks", NOW + 24.hours(), &["done"]).await?, ["done"]);
     assert_eq!(dag_run::history::task_counts(tx, "tasks", &["run"]).await?.len(), 6);
     let runs = key("tasks", "run", "runs");
     let id = task_instance::current_id(tx, &runs).await?.unwrap();
@@ -114,8 +115,25 @@ async fn at_work(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(blockers::triggerer(tx, started).await?, None);
     trigger::delete(tx, started).await?;
     trigger::insert_at_start(tx, &fernet, "a.Trigger", "{}", None, NOW).await?;
+    let called = trigger::insert_at_start(tx, &fernet, "a.Trigger", "{}", None, NOW).await?;
+    callback::insert(tx, &triggered(called)).await?;
     assert_eq!(trigger::unreferenced::sweep(tx, 0, 10).await?.removed, 1);
     Ok(())
+}
+
+fn triggered(trigger_id: i64) -> Callback {
+    Callback {
+        id: uuid::Uuid::from_u128(1),
+        callback_type: "triggerer".to_owned(),
+        fetch_method: "import_path".to_owned(),
+        data: stored!({}),
+        bundle_name: None,
+        state: None,
+        output: None,
+        priority_weight: 1,
+        created_at: NOW,
+        trigger_id: Some(trigger_id),
+    }
 }
 
 async fn left(tx: &mut Tx) -> Result<(), Error> {
