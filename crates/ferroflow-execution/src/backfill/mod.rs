@@ -11,7 +11,7 @@ mod step;
 
 use std::collections::HashMap;
 
-use ferroflow_db::backfill::create::RunThere;
+use ferroflow_db::backfill::create::ExistingRun;
 use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::{Db, ScopedFutureExt as _, backfill, dag};
 use ferroflow_model::backfill::{Fate, NoBackfill, Stretch, check, fate};
@@ -96,7 +96,7 @@ impl Dates {
         db: &Db,
         dag_id: &str,
         bounds: Option<(Timestamp, Timestamp)>,
-    ) -> Result<HashMap<Timestamp, RunThere>, Refusal> {
+    ) -> Result<HashMap<Timestamp, ExistingRun>, Refusal> {
         let Some(bounds) = bounds else { return Ok(HashMap::new()) };
         let are_partitions = self.are_partitions;
         let read = db.read(|tx| {
@@ -107,7 +107,7 @@ impl Dates {
     }
 
     /// What becomes of a date.
-    fn fate(&self, there: &HashMap<Timestamp, RunThere>, run: &RunInfo, asked: &AskedBackfill) -> Fate {
+    fn fate(&self, there: &HashMap<Timestamp, ExistingRun>, run: &RunInfo, asked: &AskedBackfill) -> Fate {
         let state = self.date(run).and_then(|date| there.get(&date)).map(|run| run.state);
         fate(state, asked.stretch.reprocess, self.are_partitions)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ferroflow_db::backfill::create::RunThere;
+use ferroflow_db::backfill::create::ExistingRun;
 use ferroflow_db::task_instance::dependencies;
 use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, backfill, dag_run};
 use ferroflow_model::backfill::{Fate, Skipped};
@@ -83,7 +83,7 @@ impl<'a> Work<'a> {
     pub(super) async fn plan(
         &self,
         places: &[usize],
-        there: &HashMap<Timestamp, RunThere>,
+        there: &HashMap<Timestamp, ExistingRun>,
     ) -> Result<Step, Refusal> {
         let sizes = self.sizes(places, there).await?;
         let (mut new, mut again, mut instances, mut taken) = (HashMap::new(), Vec::new(), 0, 0);
@@ -122,7 +122,7 @@ impl<'a> Work<'a> {
     async fn sizes(
         &self,
         places: &[usize],
-        there: &HashMap<Timestamp, RunThere>,
+        there: &HashMap<Timestamp, ExistingRun>,
     ) -> Result<HashMap<i64, usize>, Refusal> {
         let cleared = places.iter().map(|place| &self.dates.runs[*place]).filter_map(|run| {
             let is_cleared = matches!(self.dates.fate(there, run, self.asked), Fate::Cleared);
@@ -133,7 +133,7 @@ impl<'a> Work<'a> {
             return Ok(HashMap::new());
         }
         let read =
-            self.service.db.read(|tx| async move { dependencies::stands(tx, ids).await }.scope_boxed());
+            self.service.db.read(|tx| async move { dependencies::progress(tx, ids).await }.scope_boxed());
         let sizes = read
             .await?
             .into_iter()
@@ -260,7 +260,7 @@ impl<'a> Work<'a> {
     ) -> Result<(), Error> {
         plan.apply(tx, Which::All, now).await?;
         let conf = self.asked.conf.clone().map(|conf| Json::from(Value::Object(conf)));
-        backfill::create::take_in(tx, backfill, plan.run(), conf.as_ref(), now).await
+        backfill::create::add_run(tx, backfill, plan.run(), conf.as_ref(), now).await
     }
 
     async fn add_deadlines(

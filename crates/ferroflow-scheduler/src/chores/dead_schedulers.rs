@@ -3,7 +3,7 @@
 //! No lock: a row is given up by an UPDATE that names its heartbeat, and comes back by the next heartbeat of a scheduler
 //! that only was slow.
 
-use ferroflow_db::job::schedulers::SilentScheduler;
+use ferroflow_db::job::schedulers::SchedulerWithoutHeartbeat;
 use ferroflow_db::{ScopedFutureExt as _, Tx, job};
 use jiff::Timestamp;
 
@@ -15,7 +15,7 @@ use crate::{Context, Error};
 pub struct DeadSchedulers {
     /// Those that were not heard of for longer than `[scheduler] scheduler_health_check_threshold`, and have been given
     /// up just now.
-    pub given_up: Vec<SilentScheduler>,
+    pub given_up: Vec<SchedulerWithoutHeartbeat>,
     /// The jobs of those that were heard of lately and do not run any more.
     pub ended: Vec<i64>,
     /// Those that are not given up although they are silent.
@@ -45,11 +45,11 @@ async fn give_up_silent(
     now: Timestamp,
 ) -> Result<DeadSchedulers, ferroflow_db::Error> {
     let (mut given_up, mut left) = (Vec::new(), Vec::new());
-    let silent = job::schedulers::silent(tx, before, now).await?;
+    let silent = job::schedulers::without_heartbeat(tx, before, now).await?;
     // Whoever can tell lives.
     for silent in silent.into_iter().filter(|silent| silent.id != own) {
         tx.begin_part().await?;
-        let is_given_up = job::schedulers::give_up(tx, silent.id, before, now).await;
+        let is_given_up = job::schedulers::fail(tx, silent.id, before, now).await;
         let is_given_up = tx.end_part(is_given_up).await?;
         let row = |reason| Left::row(format!("job {} of a scheduler", silent.id), reason);
         if or_left(is_given_up, tx.unreadable(), row, &mut left) == Some(true) {

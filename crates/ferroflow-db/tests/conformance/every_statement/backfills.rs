@@ -46,7 +46,7 @@ async fn made(tx: &mut Tx) -> Result<(), Error> {
     let ids: Vec<i64> = dates.iter().map(|date| date.id).collect();
     assert_eq!(create_runs::still_undecided(tx, &ids).await?.len(), 3);
     let run = add_run(tx, "filled", "run", NOW).await?;
-    create::take_in(tx, id, run, Some(&stored!({"a": 1})), NOW).await?;
+    create::add_run(tx, id, run, Some(&stored!({"a": 1})), NOW).await?;
     create_runs::decide(tx, ids[0], Some(run), None).await?;
     create_runs::decide(tx, ids[1], None, Some(Skipped::InFlight)).await?;
     create_runs::drop_date(tx, ids[2]).await?;

@@ -33,8 +33,8 @@ async fn jobs(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(job::running(tx, Some("SchedulerJob"), Some("jobs"), 10).await?.len(), 1);
     assert!(!job::list(tx, None, Some(JobState::Running), 10).await?.is_empty());
     assert!(job::heartbeat(tx, id, NOW - 1.minute()).await?);
-    assert!(!job::schedulers::silent(tx, NOW, NOW).await?.is_empty());
-    assert!(job::schedulers::give_up(tx, id, NOW, NOW).await?);
+    assert!(!job::schedulers::without_heartbeat(tx, NOW, NOW).await?.is_empty());
+    assert!(job::schedulers::fail(tx, id, NOW, NOW).await?);
     let id = job::insert(tx, &new, NOW).await?;
     assert!(job::finish(tx, id, JobState::Success, NOW).await?);
     assert!(job::schedulers::ended(tx, NOW).await?.contains(&id));

@@ -91,7 +91,7 @@ async fn at_work(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(queueing::at_work(tx).await?.len(), 2);
     assert_eq!(queueing::at_work_of(tx, &["tasks"]).await?.len(), 2);
     assert_eq!(queueing::deferred_in_pools(tx, &["default_pool"]).await?.len(), 1);
-    assert_eq!(queueing::parked_of_tasks(tx, &["tasks"], &["deferred"]).await?.len(), 1);
+    assert_eq!(queueing::deferred_of_tasks(tx, &["tasks"], &["deferred"]).await?.len(), 1);
     assert_eq!(queueing::scheduled_by_id(tx, &ids).await?.len(), 1);
     assert_eq!(queueing::scheduled_of_runs(tx, &[run]).await?.len(), 1);
     assert_eq!(queueing::runs_with_scheduled(tx).await?.len(), 1);
@@ -99,15 +99,15 @@ async fn at_work(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(live_view::at_work(tx, 10).await?.len(), 2);
     assert!(!gauges::pool_use(tx).await?.is_empty());
     assert_eq!(gauges::by_task(tx).await?.len(), 4);
-    assert_eq!(blockers::holding(tx).await?.len(), 3);
-    assert_eq!(dependencies::stands(tx, &[run]).await?[&run].instances, 7);
+    assert_eq!(blockers::slot_holders(tx).await?.len(), 3);
+    assert_eq!(dependencies::progress(tx, &[run]).await?[&run].instances, 7);
     assert_eq!(dependencies::past(tx, "tasks", "run").await?.len(), 6);
     assert_eq!(dependencies::were_there_before(tx, "tasks", NOW + 24.hours(), &["done"]).await?, ["done"]);
     assert_eq!(dag_run::history::task_counts(tx, "tasks", &["run"]).await?.len(), 6);
     let runs = key("tasks", "run", "runs");
     let id = task_instance::current_id(tx, &runs).await?.unwrap();
-    assert_eq!(heartbeat::beat(tx, "host", &[(id, 7)], NOW).await?.len(), 1);
-    assert_eq!(heartbeat::look(tx, &[id]).await?.len(), 1);
+    assert_eq!(heartbeat::record(tx, "host", &[(id, 7)], NOW).await?.len(), 1);
+    assert_eq!(heartbeat::statuses(tx, &[id]).await?.len(), 1);
     assert!(task_instance::execution::facts(tx, id).await?.is_some());
     let fernet = ferroflow_db::encoding::fernet::Fernet::default();
     let started = trigger::insert_at_start(tx, &fernet, "a.Trigger", "{}", None, NOW).await?;

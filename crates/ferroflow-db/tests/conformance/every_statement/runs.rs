@@ -116,8 +116,8 @@ async fn tracked(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(ownership::living_peers(tx, "SchedulerJob", peers).await?, [job_id]);
     assert_eq!(ownership::lock(tx, id).await?.unwrap().id, id);
     assert_eq!(ownership::lock_many(tx, &[id]).await?.len(), 1);
-    assert_eq!(ownership::unattended(tx, peers, NOW, 10).await?.runs.len(), 1);
-    assert_eq!(ownership::unattended_in_turn(tx, peers, NOW, 0, 10).await?.found.len(), 1);
+    assert_eq!(ownership::unowned(tx, peers, NOW, 10).await?.runs.len(), 1);
+    assert_eq!(ownership::unowned_in_turn(tx, peers, NOW, 0, 10).await?.found.len(), 1);
     assert_eq!(ownership::states(tx, &[id]).await?[0].state, RunState::Running);
     let instance = add(tx, key("tracked", "run", "task"), |row| row.state = Some(TaskState::Success)).await?;
     assert_eq!(ownership::changed(tx, &[id], NOW - 1.second()).await?.len(), 1);
@@ -127,7 +127,7 @@ async fn tracked(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(dag_run::paused::changed(tx, 0, 10).await?.found.len(), 1);
     assert_eq!(live_view::paused(tx).await?, ["tracked"]);
     dag::pause::set(tx, "tracked", false).await?;
-    assert_eq!(ownership::let_go(tx, job_id).await?, 1);
+    assert_eq!(ownership::release(tx, job_id).await?, 1);
     Ok(())
 }
 

@@ -41,7 +41,7 @@ async fn moved(tx: &mut Tx) -> Result<(), Error> {
     let id = waiting(tx, "empty").await?;
     assert_eq!(scheduling::succeed_at_once(tx, &[id], None, NOW).await?, 1);
     let id = waiting(tx, "settled").await?;
-    assert_eq!(scheduling::settle(tx, &[id], (None, TaskState::Skipped), (NOW, NOW), NOW).await?, 1);
+    assert_eq!(scheduling::finish_at_once(tx, &[id], (None, TaskState::Skipped), (NOW, NOW), NOW).await?, 1);
     assert_eq!(
         scheduling::overwrite(tx, &[id], (Some(TaskState::Skipped), TaskState::Failed), NOW).await?,
         1
