@@ -32,7 +32,7 @@ async fn made(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(create::open_of_dag(tx, "filled").await?, Some(id));
     let date = |seconds: i64| DateOfBackfill {
         dag_run_id: None,
-        skipped: None,
+        skipped: Some(Skipped::Undecided),
         logical_date: Some(NOW + seconds.seconds()),
         partition_key: None,
     };

@@ -5,8 +5,8 @@ use ferroflow_db::monitoring::{gauges, live_view};
 use ferroflow_db::task_instance::dependencies::{self, Tasks};
 use ferroflow_db::task_instance::lookup::{self, Filter};
 use ferroflow_db::task_instance::{
-    self, blockers, clear, heartbeat, queueing, rendered_fields, reschedule, scheduling, siblings,
-    state_store,
+    self, TaskInstanceKey, blockers, clear, heartbeat, queueing, rendered_fields, reschedule, scheduling,
+    siblings, state_store,
 };
 use ferroflow_db::xcom::{self, Runs, XComAddress, task_map};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, dag_run, trigger};
@@ -47,10 +47,7 @@ async fn listed(tx: &mut Tx) -> Result<(), Error> {
     let copies = [1, 2].map(|index| {
         let mut row = task_instance::TaskInstance::new(
             uuid::Uuid::from_u128(index),
-            task_instance::TaskInstanceKey {
-                map_index: i32::try_from(index).unwrap(),
-                ..key("tasks", "run", "copies")
-            },
+            TaskInstanceKey { map_index: i32::try_from(index).unwrap(), ..key("tasks", "run", "copies") },
             NOW,
         );
         row.pool = "default_pool".to_owned();
@@ -138,7 +135,8 @@ fn triggered(trigger_id: i64) -> Callback {
 
 async fn left(tx: &mut Tx) -> Result<(), Error> {
     let of = key("tasks", "run", "done");
-    let id = task_instance::current_id(tx, &of).await?.unwrap();
+    let copy = TaskInstanceKey { map_index: 1, ..key("tasks", "run", "copies") };
+    let id = task_instance::current_id(tx, &copy).await?.unwrap();
     reschedule::insert(tx, id, NOW, NOW, NOW + 1.minute()).await?;
     assert_eq!(reschedule::first_start(tx, id).await?, Some(NOW));
     let run = dag_run::lookup::id(tx, "tasks", "run").await?.unwrap();
@@ -161,31 +159,31 @@ async fn left(tx: &mut Tx) -> Result<(), Error> {
 
 async fn pushed(tx: &mut Tx) -> Result<(), Error> {
     let of = key("tasks", "run", "done");
-    let address = |name: &str| XComAddress {
+    let address = |task_id: &str, name: &str| XComAddress {
         dag_id: "tasks".to_owned(),
         run_id: "run".to_owned(),
-        task_id: "done".to_owned(),
+        task_id: task_id.to_owned(),
         key: name.to_owned(),
     };
-    for (name, map_index) in [("return_value", 0), ("skipmixin_key", -1), ("other", -1)] {
-        assert!(xcom::set(tx, &address(name), map_index, &stored!({}), false, NOW).await?);
-    }
-    let returned = address("return_value");
+    let (returned, other) = (address("copies", "return_value"), address("done", "other"));
+    assert!(xcom::set(tx, &returned, 1, &stored!({}), false, NOW).await?);
+    assert!(xcom::set(tx, &address("done", "skipmixin_key"), -1, &stored!({}), false, NOW).await?);
+    assert!(xcom::set(tx, &other, -1, &stored!({}), false, NOW).await?);
     for runs in [Runs::This, Runs::UpToThis] {
-        assert!(xcom::find(tx, &returned, runs, 0).await?.is_some());
+        assert!(xcom::find(tx, &returned, runs, 1).await?.is_some());
         assert_eq!(xcom::count(tx, &returned, runs).await?, 1);
         assert_eq!(xcom::range(tx, &returned, runs, 0, 10).await?.len(), 1);
     }
-    assert_eq!(dependencies::pushed_results(tx, "tasks", "run", &["done"]).await?.len(), 1);
+    assert_eq!(dependencies::pushed_results(tx, "tasks", "run", &["copies"]).await?.len(), 1);
     assert_eq!(dependencies::skips(tx, "tasks", "run", &["done"]).await?.len(), 1);
     let run = dag_run::lookup::id(tx, "tasks", "run").await?.unwrap();
-    assert_eq!(task_instance::execution::xcom_keys(tx, run, "done", None).await?.len(), 3);
-    xcom::delete(tx, &address("other"), -1).await?;
+    assert_eq!(task_instance::execution::xcom_keys(tx, run, "done", None).await?.len(), 2);
+    xcom::delete(tx, &other, -1).await?;
     // All that one instance has left.
     let id = task_instance::current_id(tx, &of).await?.unwrap();
     reschedule::insert(tx, id, NOW, NOW, NOW).await?;
     rendered_fields::set(tx, &of, &stored!({})).await?;
-    xcom::set(tx, &address("other"), -1, &stored!({}), false, NOW).await?;
+    xcom::set(tx, &other, -1, &stored!({}), false, NOW).await?;
     scheduling::forget(tx, &of, id).await?;
     Ok(())
 }
