@@ -62,7 +62,7 @@ def _busy_cores() -> Iterator[None]:
 
 
 def _run_once(pinned: Sequence[str], env: Mapping[str, str], how: How, number: int) -> list[str]:
-    threads = ["--test-threads", str(how.at_a_time)] if how.at_a_time else []
+    threads = ["--test-threads", str(how.at_a_time or _twice_the_cores())]
     logs = LOGS / "tests" / (str(number) if how.times > 1 else "")
     failed = _failed(nextest.command("run", *threads, *pinned), env, logs)
     if how.times > 1:
@@ -72,13 +72,18 @@ def _run_once(pinned: Sequence[str], env: Mapping[str, str], how: How, number: i
 
 def _failed(command: Sequence[str], env: Mapping[str, str], logs: Path) -> list[str]:
     """Answers which failed."""
-    nextest.forget_report()
+    nextest.forget_reports()
     is_good = _succeeds(command, env)
     tests = nextest.tests()
     _keep_logs(tests, logs)
     _show_slowest(tests)
     failed = [f"{test.program} {test.name}" for test in tests if test.has_failed]
     return failed if is_good or failed else ["cargo nextest"]
+
+
+def _twice_the_cores() -> int:
+    # Most wait for most of their time, but they share the servers.
+    return min(2 * max(len(os.sched_getaffinity(0)), 2), 8)
 
 
 def _keep_logs(tests: Sequence[nextest.Test], logs: Path) -> None:

@@ -20,6 +20,7 @@ from testing import (
     record,
     servers,
     venv,
+    warm,
 )
 from testing.progress import Failure, say, step
 
@@ -38,6 +39,8 @@ EPILOG = """\
 environment of the tests and of COMMAND:
   FERROFLOW_TEST_FOLDER               a folder of this run for what its tests share
   FERROFLOW_TEST_VENV                 the virtualenv that holds the official Airflow
+  FERROFLOW_TEST_WARM_PYTHON          socket of a Python that has imported what Airflow is built on, and
+                                      forks for each script: see testing/warm_python.py
   FERROFLOW_TEST_POSTGRES             URL of a PostgreSQL superuser, in the database "postgres"
   FERROFLOW_TEST_POSTGRES_SOCKET_DIR  directory of that server's unix socket
   FERROFLOW_TEST_MARIADB              URL of a MariaDB user with all privileges, without database
@@ -48,6 +51,8 @@ environment of the tests and of COMMAND:
                                       PostgreSQL, for a database name to be appended
   TMPDIR                              a folder of this run, in memory where there is enough
   PROPTEST_RNG_SEED                   seed of property tests: 1, unless it is set already
+  FERROFLOW_SIMULATION_FROM           first seed of simulated schedulers: that of the commit, unless it
+                                      is set already
   Variables that would change what Airflow, Python or a database client does (AIRFLOW*, PYTHON*,
   PG*, MYSQL_*, MARIADB_* and their like) are removed.
 
@@ -139,7 +144,7 @@ def _parse(arguments: list[str]) -> Callable[[Path], int]:
         "--at-a-time",
         type=_positive,
         metavar="N",
-        help="run so many tests at a time, instead of as many as .config/nextest.toml says: with more, "
+        help="run so many tests at a time, instead of two for each core (4 to 8): with more, "
         "the others are what keeps every core at work",
     )
     parser.add_argument_group(
@@ -246,9 +251,11 @@ def _install() -> Path:
 @contextmanager
 def _servers(run_dir: Path, venv_dir: Path) -> Iterator[dict[str, str]]:
     with step("servers"):
+        python = warm.start(run_dir, venv_dir)
         running = servers.start(run_dir, venv_dir)
+        python.wait_until_ready()
     try:
-        yield environment.for_tests(running, venv_dir, run_dir)
+        yield environment.for_tests(running, venv_dir, run_dir, python.socket)
     except Failure:
         servers.ensure_alive(running)
         raise

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from testing.paths import ROOT
 
 if TYPE_CHECKING:
     from testing.servers import Servers
@@ -21,10 +24,14 @@ KEYRING = "PYTHON_KEYRING_BACKEND"
 # The same cases of property tests every time, so that a change is judged by what it changes.
 CHANCE = "PROPTEST_RNG_SEED"
 
+# The first seed of those that whole schedulers are simulated with: others for each commit.
+SIMULATION = "FERROFLOW_SIMULATION_FROM"
 
-def for_tests(servers: Servers, venv_dir: Path, run_dir: Path) -> dict[str, str]:
+
+def for_tests(servers: Servers, venv_dir: Path, run_dir: Path, warm_python: Path) -> dict[str, str]:
     return without_servers(run_dir) | {
         "FERROFLOW_TEST_VENV": str(venv_dir),
+        "FERROFLOW_TEST_WARM_PYTHON": str(warm_python),
         "FERROFLOW_TEST_POSTGRES": servers.postgres.url,
         "FERROFLOW_TEST_POSTGRES_SOCKET_DIR": str(servers.postgres.directory),
         "FERROFLOW_TEST_MARIADB": servers.mariadb.url,
@@ -38,8 +45,14 @@ def without_servers(run_dir: Path) -> dict[str, str]:
     """For tests that need no server and no Airflow."""
     folder = run_dir / "shared"
     folder.mkdir(exist_ok=True)
-    chance = {CHANCE: os.environ.get(CHANCE, "1")}
+    chance = {CHANCE: os.environ.get(CHANCE, "1"), SIMULATION: os.environ.get(SIMULATION, _of_commit())}
     return for_clients() | chance | _temporary(run_dir) | {"FERROFLOW_TEST_FOLDER": str(folder)}
+
+
+def _of_commit() -> str:
+    """A number that the commit determines; 0 if there is none."""
+    told = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return str(int(told.stdout[:7] or "0", 16))
 
 
 def _temporary(run_dir: Path) -> dict[str, str]:

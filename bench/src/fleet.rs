@@ -19,7 +19,7 @@ use ferroflow_model::state::JobState;
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_python::timetables::Timetables;
 use ferroflow_python::{ForkServer, ForkServerOptions};
-use ferroflow_scheduler::chores::{KeptBack, Unsettled};
+use ferroflow_scheduler::chores::{OrphanRetries, RowRetries};
 use ferroflow_scheduler::executors::Executors;
 use ferroflow_scheduler::run::{Pace, RunSettings};
 use ferroflow_scheduler::scheduler::{Loops, Parts, Scheduler};
@@ -163,8 +163,8 @@ fn context(
         },
         timetables: Some(timetables),
         definitions: Definitions::new(trusted),
-        unsettled: Unsettled::default(),
-        kept_back: KeptBack::default(),
+        orphan_retries: OrphanRetries::default(),
+        row_retries: RowRetries::default(),
         progress: Progress::default(),
     })
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use ferroflow_db::ConnectError;
 use ferroflow_db::encoding::fernet::FernetError;
-use ferroflow_execution::BadRunIdPattern;
+use ferroflow_operations::dag_run::BadRunIdPattern;
 use ferroflow_python::host_name::Nameless;
 use ferroflow_python::interpreter::NoInterpreter;
 use ferroflow_telemetry::UnknownLevel;

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +9,8 @@ use ferroflow_config::{Environment, Settings};
 use ferroflow_db::encoding::fernet::Fernet;
 use ferroflow_db::{Db, notifications, schema};
 use ferroflow_execution::api::ExecutionApi;
-use ferroflow_execution::{Host, InProcessApi, PythonBackend, Rules, SecretsBackend, Service};
+use ferroflow_execution::{Host, InProcessApi, Rules, Service};
+use ferroflow_operations::secrets::{PythonBackend, SecretsBackend};
 use ferroflow_python::extensions::SecretsBackends;
 use ferroflow_python::listeners::SchedulerListeners;
 use ferroflow_python::{ForkServer, ForkServerOptions, RunExtensions};
@@ -37,8 +37,8 @@ pub struct Runtime {
     pub service: Service,
     pub(crate) metrics: Option<Shown>,
     pub(crate) states: StateReports,
-    is_listening: AtomicBool,
-    background: Mutex<JoinSet<()>>,
+    /// What listens to other processes, once a component has asked for it.
+    listening: Mutex<JoinSet<()>>,
 }
 
 /// What a runtime is made of.
@@ -99,8 +99,7 @@ impl Runtime {
             python,
             metrics: None,
             states: StateReports::default(),
-            is_listening: AtomicBool::default(),
-            background: Mutex::default(),
+            listening: Mutex::default(),
         }
     }
 
@@ -135,16 +134,16 @@ impl Runtime {
     /// Has notifications of other processes arrive at [`Db::notifications`]. However many components ask for it, one
     /// connection listens.
     pub(crate) fn listen_to_other_processes(&self) {
-        if !self.is_listening.swap(true, Ordering::Relaxed) {
-            let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
-            background.spawn(notifications::listen(self.db.clone()));
+        let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
+        if listening.is_empty() {
+            listening.spawn(notifications::listen(self.db.clone()));
         }
     }
 
     /// Ends Python with all that it started, and the connections to the database. A connection that does not come back
     /// keeps the process from ending for a few seconds only.
     pub async fn close(&self) {
-        self.background.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        self.listening.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
         self.python.stop().await;
         if tokio::time::timeout(LAST_CONNECTIONS, self.db.close()).await.is_err() {
             tracing::warn!("connections to the database are still in use; they are cut off");

@@ -1,7 +1,7 @@
 //! The signals that stop a process, and the one that asks for its state.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -42,24 +42,23 @@ impl Shutdown {
     }
 }
 
-/// The components of this process that can log their state.
+/// The components that run in this process, for the signal that asks for their state.
 #[derive(Clone, Debug, Default)]
-pub struct StateReports(Arc<Mutex<Vec<Arc<LoopStatus>>>>);
+pub struct StateReports(Arc<Mutex<Vec<Weak<LoopStatus>>>>);
 
 impl StateReports {
-    pub(crate) fn add(&self, status: Arc<LoopStatus>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(status);
+    pub(crate) fn add(&self, status: &Arc<LoopStatus>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(status));
     }
 
     /// Has each of them write its state into the log.
     pub fn log(&self) {
-        let components = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut components = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        components.retain(|status| status.strong_count() > 0);
         if components.is_empty() {
             tracing::info!("state: no component has started yet");
         }
-        for status in components.iter() {
-            status.ask();
-        }
+        components.iter().filter_map(Weak::upgrade).for_each(|status| status.ask());
     }
 }
 

@@ -7,28 +7,22 @@
 
 pub mod api;
 pub mod assets;
-pub mod backfill;
 mod callbacks;
-mod clear;
 mod connection_tests;
-pub mod connection_text;
-pub mod create_run;
 mod dags;
 mod hitl;
 mod host;
 mod in_process;
 mod instances;
 mod masker;
+mod operation_refusal;
 mod patience;
 mod refusal;
 mod reports;
 mod run_response;
 mod runs;
-mod secrets;
-mod secrets_backend;
 mod state_store;
 pub mod task_instance;
-mod trigger;
 mod unreadable;
 mod variables;
 pub mod wire;
@@ -40,21 +34,19 @@ use std::sync::Arc;
 use ferroflow_config::{Environment, Settings};
 use ferroflow_db::Db;
 use ferroflow_db::encoding::fernet::Fernet;
+use ferroflow_operations::asset::EventRules;
+use ferroflow_operations::secrets::{Secrets, SecretsBackend};
 use ferroflow_python::timetables::Timetables;
 
 pub use assets::AssetEvents;
 pub use callbacks::EXECUTION_FAILED;
-pub use clear::clear_instances;
 pub use host::Host;
 pub use in_process::InProcessApi;
 pub use masker::{MaskRules, Masker};
 pub use patience::{InTurn, LOCK_PATIENCE, Patience};
 pub use refusal::Refusal;
-pub use reports::{HeldSlot, Reports, Told, Undelivered};
+pub use reports::{Delivered, HeldSlot, Reports, Undelivered};
 pub use run_response::{BesideRun, api_time, run_response};
-pub use secrets::{Asked, SecretsBackend};
-pub use secrets_backend::PythonBackend;
-pub use trigger::{AskedRun, BadParam, BadRunIdPattern, RunMaking, UserRun, check_params, trigger};
 pub use unreadable::tell_unreadable;
 
 /// Answers requests from the metadata database, and from what stands before it.
@@ -92,6 +84,11 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Those that concern changes of assets.
+    pub fn of_events(&self) -> EventRules {
+        EventRules { multi_team: self.multi_team, max_downstream_keys: self.max_downstream_keys }
+    }
+
     /// As the configuration says.
     pub fn of(settings: &Settings) -> Self {
         Self {
@@ -100,6 +97,18 @@ impl Rules {
             multi_team: settings.core.multi_team,
             max_downstream_keys: settings.scheduler.partition_mapper_max_downstream_keys,
             clear_state_on_success: settings.state_store.clear_on_success,
+        }
+    }
+}
+
+impl Service {
+    /// Looks up variables and connections where this does.
+    pub fn secrets(&self) -> Secrets {
+        Secrets {
+            db: self.db.clone(),
+            fernet: Arc::clone(&self.fernet),
+            environment: Arc::clone(&self.environment),
+            backend: self.backend.clone(),
         }
     }
 }

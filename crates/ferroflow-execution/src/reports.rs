@@ -81,7 +81,7 @@ impl Default for HeldSlot<'_> {
 
 /// What came of a state that was reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Delivered {
     /// It is in the row.
     Stored,
     /// It was there, or may have been: the row has moved on since.
@@ -116,7 +116,7 @@ impl Reports<'_> {
 
     /// Reports the state that the task reports. One for which there is no time any more is reported again at its
     /// [end](Self::end), and until then the task has nothing else to report.
-    pub async fn tell(&self, update: &StateUpdate) -> Result<Told, Refusal> {
+    pub async fn report_state(&self, update: &StateUpdate) -> Result<Delivered, Refusal> {
         if let Some(state) = self.undelivered.state() {
             return Err(Refusal::invalid_state(
                 "TI has told its state already, which is still to be stored",
@@ -124,24 +124,24 @@ impl Reports<'_> {
             ));
         }
         let mut may_be_done = false;
-        let told = self.deliver(update, &mut may_be_done).await;
-        if told.as_ref().is_err_and(Refusal::is_for_now) {
+        let delivered = self.deliver(update, &mut may_be_done).await;
+        if delivered.as_ref().is_err_and(Refusal::is_for_now) {
             *self.undelivered.lock() = Some(Delivery { update: update.clone(), may_be_done });
         }
-        told
+        delivered
     }
 
-    async fn deliver(&self, update: &StateUpdate, may_be_done: &mut bool) -> Result<Told, Refusal> {
+    async fn deliver(&self, update: &StateUpdate, may_be_done: &mut bool) -> Result<Delivered, Refusal> {
         let process = (self.host.name.as_str(), self.pid);
         let mut patience = Patience::new("the state of a task");
         loop {
             let api = patience.turn(self.api, self.hurry);
             match api.set_state(self.id, update, process).await {
-                Ok(()) => return Ok(Told::Stored),
+                Ok(()) => return Ok(Delivered::Stored),
                 // A try that is followed by another has gone into the history, with its id; one that waited may have been
                 // moved on already, and may even run again.
                 Err(refusal) if *may_be_done && matches!(refusal.status(), Some(404 | 409)) => {
-                    return Ok(Told::MovedOn);
+                    return Ok(Delivered::MovedOn);
                 }
                 Err(refusal) => {
                     *may_be_done |= refusal.is_outcome_unknown();
@@ -159,7 +159,7 @@ impl Reports<'_> {
         let undelivered = self.undelivered.lock().take();
         if let Some(Delivery { update, mut may_be_done }) = undelivered {
             match self.deliver(&update, &mut may_be_done).await {
-                Ok(told) => return Ok((told == Told::Stored).then(|| update.state())),
+                Ok(delivered) => return Ok((delivered == Delivered::Stored).then(|| update.state())),
                 // Whatever else were written would be invented: it may have succeeded, and would run again.
                 Err(refusal) if refusal.is_for_now() => return Err(refusal),
                 Err(refusal) => {
@@ -192,9 +192,9 @@ impl Reports<'_> {
     ) -> Result<Option<TaskState>, Refusal> {
         let unwanted = || async { api.ended_unwanted(&self.key, self.try_number).await.map(|()| None) };
         match conclude(ending) {
-            Conclusion::Told(_) => Ok(None),
+            Conclusion::Reported(_) => Ok(None),
             Conclusion::Unwanted => unwanted().await,
-            Conclusion::WithoutAWord(how) => {
+            Conclusion::Unreported(how) => {
                 let end = UnreportedEnd {
                     id: self.id,
                     try_number: self.try_number,

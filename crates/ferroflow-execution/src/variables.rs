@@ -1,8 +1,8 @@
 //! Variables, as tasks ask for them.
 
 use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::variable::{self, Variable};
-use ferroflow_telemetry::clock;
+use ferroflow_db::variable;
+use ferroflow_operations::variable::NewVariable;
 
 use crate::api::{PutVariable, VariableKeys};
 use crate::{Refusal, Service};
@@ -33,24 +33,12 @@ impl Service {
     /// `None`.
     pub async fn put_variable(&self, request: &PutVariable) -> Result<(), Refusal> {
         not_empty("PutVariable", &request.key)?;
-        if self.variable_outside(&request.key).await.is_some() {
-            tracing::warn!(
-                "variable {:?} is written to the metadata database, but read from the secrets backend or the \
-                 environment; delete it there to read what is written",
-                request.key
-            );
-        }
-        let variable = &Variable {
+        let variable = NewVariable {
             key: request.key.clone(),
-            val: request.value.clone().unwrap_or_else(|| "None".to_owned()),
+            value: request.value.clone().unwrap_or_else(|| "None".to_owned()),
             description: request.description.clone(),
-            team_name: None,
         };
-        let now = clock::now();
-        let written = self
-            .db
-            .transact(|tx| async move { variable::set(tx, &self.fernet, variable, now).await }.scope_boxed());
-        Ok(written.await?)
+        Ok(ferroflow_operations::variable::store(&self.secrets(), &variable).await?)
     }
 
     /// Deletes a variable that belongs to no team, if there is one.

@@ -11,6 +11,7 @@ pub mod document;
 pub mod extended_json;
 pub mod file_queue;
 pub mod id;
+mod indented_json;
 mod json;
 pub mod key;
 pub mod outcome;
@@ -31,6 +32,7 @@ pub mod timetable;
 pub mod weight;
 pub mod why;
 
+pub use indented_json::{indented_json, sorted_json};
 pub use json::{InvalidJson, Json, python_float, standard_json};
 pub use python_text::python_literal;
 pub use python_time::{python_datetime, python_isoformat};

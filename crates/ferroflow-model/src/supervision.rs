@@ -9,9 +9,9 @@ use crate::state::TaskState;
 pub struct Ending {
     /// How it ended.
     pub exit: Exit,
-    /// The state that it told, and that is in its row.
-    pub told: Option<TaskState>,
-    /// Why it was told to end, if it was.
+    /// The state that it reported, and that is in its row.
+    pub reported: Option<TaskState>,
+    /// Why it was ended, if it was.
     pub ordered: Option<EndOrder>,
 }
 
@@ -30,12 +30,12 @@ pub enum Exit {
     WithZygote,
 }
 
-/// Why a process was told to end.
+/// Why a process is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndOrder {
     /// Its task instance was cleared, marked or deleted: it is not wanted any more.
     Unwanted,
-    /// It had told its state, and then took too long with what follows: callbacks, listeners.
+    /// It had reported its state, and then took too long with what follows: callbacks, listeners.
     Overtime,
     /// The executor stops.
     Shutdown,
@@ -47,30 +47,30 @@ pub enum EndOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conclusion {
     /// Its row tells what became of it.
-    Told(TaskState),
+    Reported(TaskState),
     /// Its row belongs to another try by now.
     Unwanted,
-    /// It ended without a word: it has failed, or is tried again.
-    WithoutAWord(EndedHow),
+    /// It ended without reporting a state: it has failed, or is tried again.
+    Unreported(EndedHow),
 }
 
-/// How something ended that told nothing.
+/// How something ended that reported nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndedHow {
     /// How it ended.
     pub exit: Exit,
-    /// Why it was told to end, if it was.
+    /// Why it was ended, if it was.
     pub ordered: Option<EndOrder>,
 }
 
 /// What is concluded. What the row says counts, however the process ended afterwards: a callback that crashes does
 /// not undo a success.
 pub fn conclude(ending: Ending) -> Conclusion {
-    let Ending { exit, told, ordered } = ending;
-    match (told, ordered) {
-        (Some(state), _) => Conclusion::Told(state),
+    let Ending { exit, reported, ordered } = ending;
+    match (reported, ordered) {
+        (Some(state), _) => Conclusion::Reported(state),
         (None, Some(EndOrder::Unwanted)) => Conclusion::Unwanted,
-        (None, ordered) => Conclusion::WithoutAWord(EndedHow { exit, ordered }),
+        (None, ordered) => Conclusion::Unreported(EndedHow { exit, ordered }),
     }
 }
 
@@ -121,31 +121,31 @@ impl fmt::Display for EndedHow {
 mod tests {
     use super::*;
 
-    const CRASH: Ending = Ending { exit: Exit::Signal(9), told: None, ordered: None };
+    const CRASH: Ending = Ending { exit: Exit::Signal(9), reported: None, ordered: None };
 
     #[test]
-    fn what_was_told_stays_however_it_ended() {
+    fn what_was_reported_stays_however_it_ended() {
         for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(11), Exit::WithForkServer, Exit::WithZygote] {
             for ordered in
                 [None, Some(EndOrder::Overtime), Some(EndOrder::Unwanted), Some(EndOrder::Shutdown)]
             {
-                let ending = Ending { exit, told: Some(TaskState::Success), ordered };
-                assert_eq!(conclude(ending), Conclusion::Told(TaskState::Success));
+                let ending = Ending { exit, reported: Some(TaskState::Success), ordered };
+                assert_eq!(conclude(ending), Conclusion::Reported(TaskState::Success));
             }
         }
     }
 
     #[test]
-    fn silence_is_a_failure_unless_nobody_wants_to_know() {
+    fn an_unreported_end_is_a_failure_unless_the_task_is_not_to_run() {
         for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(9), Exit::WithForkServer, Exit::WithZygote] {
             let conclusion = conclude(Ending { exit, ..CRASH });
-            assert_eq!(conclusion, Conclusion::WithoutAWord(EndedHow { exit, ordered: None }));
+            assert_eq!(conclusion, Conclusion::Unreported(EndedHow { exit, ordered: None }));
             let unwanted = Ending { exit, ordered: Some(EndOrder::Unwanted), ..CRASH };
             assert_eq!(conclude(unwanted), Conclusion::Unwanted);
         }
         let ordered = Some(EndOrder::Shutdown);
         let stopped = conclude(Ending { ordered, ..CRASH });
-        assert_eq!(stopped, Conclusion::WithoutAWord(EndedHow { exit: Exit::Signal(9), ordered }));
+        assert_eq!(stopped, Conclusion::Unreported(EndedHow { exit: Exit::Signal(9), ordered }));
     }
 
     #[test]

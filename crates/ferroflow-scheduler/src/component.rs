@@ -15,7 +15,7 @@ use ferroflow_python::listeners::Happened;
 use ferroflow_python::task_instances::InstanceRules;
 use ferroflow_telemetry::clock::{self, signed};
 
-use crate::chores::{KeptBack, Unsettled};
+use crate::chores::{OrphanRetries, RowRetries};
 use crate::executors::Executors;
 use crate::run::{Pace, RunSettings};
 use crate::scheduler::{Loops, Parts, Scheduler};
@@ -118,8 +118,8 @@ fn scheduler(
         service: Service { db: db.clone(), ..runtime.service.clone() },
         timetables: Some(extensions.timetables),
         definitions: Definitions::new(signed(settings.core.min_serialized_dag_update_interval)),
-        unsettled: Unsettled::default(),
-        kept_back: KeptBack::default(),
+        orphan_retries: OrphanRetries::default(),
+        row_retries: RowRetries::default(),
         progress: job.status.progress(),
         db,
     };

@@ -9,7 +9,7 @@ use ferroflow_execution::Service;
 use ferroflow_python::timetables::Timetables;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::chores::{KeptBack, Unsettled};
+use crate::chores::{OrphanRetries, RowRetries};
 use crate::definitions::Definitions;
 use crate::questions::Answered;
 use crate::run::RunSettings;
@@ -26,22 +26,22 @@ pub struct Context {
     pub run_settings: RunSettings,
     /// What puts down what became of tasks that could not tell.
     pub service: Service,
-    /// What evaluates timetables that somebody wrote in Python; none where there is no Python.
+    /// What evaluates custom timetables; none where there is no Python.
     pub timetables: Option<Arc<Timetables>>,
     /// The DAGs that were read.
     pub definitions: Definitions,
     /// Orphans that the database does not take yet.
-    pub unsettled: Unsettled,
+    pub orphan_retries: OrphanRetries,
     /// Rows to which chores come back later.
-    pub kept_back: KeptBack,
-    /// That it gets on, for whoever watches the scheduler.
+    pub row_retries: RowRetries,
+    /// When the loop last got on, for the health check.
     pub progress: Progress,
 }
 
 impl Context {
     /// From now on no step waits for user code; what answers is told here.
     pub(crate) fn wait_for_no_user_code(&self) -> UnboundedReceiver<Answered> {
-        // Whoever is left alone is asked again: nothing is lost by it.
+        // User code that is left alone after a failure is asked again: nothing is lost by it.
         self.timetables.iter().for_each(|timetables| timetables.blame_classes());
         self.run_settings.rules.iter().for_each(|rules| rules.blame_classes());
         self.run_settings.questions.answered_later()

@@ -170,7 +170,7 @@ impl Definitions {
         Ok(found)
     }
 
-    /// Forgets which version of a DAG is the newest: somebody says that it has changed.
+    /// Forgets which version of a DAG is the newest: it has changed.
     pub fn has_changed(&self, dag_id: &str) {
         self.locked().latest.remove(dag_id);
     }

@@ -45,7 +45,7 @@ pub async fn dispatch(
                     task_id,
                     map_index,
                     try_number,
-                    "a task goes to its executor"
+                    "task instance sent to its executor"
                 );
                 of_executors.entry(task.executor).or_default().push(Workload::ExecuteTask(workload));
                 dispatched.submitted += 1;
@@ -62,7 +62,7 @@ pub async fn dispatch(
         match record_failure(service, id, try_number, &reason).await {
             Ok(_) => dispatched.impossible.push((key, reason)),
             Err(error) => {
-                tracing::warn!(%id, "that a task cannot be handed over is stored later: {}", chain(&error));
+                tracing::warn!(%id, "task instance could not be sent to its executor; recording its failure is retried: {}", chain(&error));
                 let (task, kind) = (TaskTry { id, key, try_number }, EventKind::NotStarted(reason));
                 dispatched.to_fail.push(TrackedEvent { task, kind, is_told: false, is_still_known: false });
             }

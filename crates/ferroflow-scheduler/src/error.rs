@@ -1,8 +1,8 @@
 //! What can go wrong.
 
 use ferroflow_db::BadRow;
-use ferroflow_execution::create_run;
 use ferroflow_model::document::Problems;
+use ferroflow_operations::dag_run::create as create_run;
 
 /// Every fallible function of this crate returns this.
 #[derive(Debug, thiserror::Error)]
@@ -15,22 +15,22 @@ pub enum Error {
     NotCreated(create_run::Error),
     /// What a run is given does not fit its DAG.
     #[error(transparent)]
-    BadParam(#[from] ferroflow_execution::BadParam),
+    BadParam(#[from] ferroflow_operations::dag_run::BadParam),
     /// No run can be made by the timetable.
     #[error(transparent)]
     NoInterval(#[from] ferroflow_model::timetable::NoRun),
-    /// A timetable that somebody wrote in Python has no answer.
+    /// A custom timetable has no answer.
     #[error(transparent)]
     Timetable(#[from] ferroflow_python::timetables::TimetableError),
-    /// A weight rule or the mutation hook, which somebody wrote in Python, has no answer.
+    /// A custom weight rule or the mutation hook has no answer.
     #[error(transparent)]
     InstanceRules(#[from] ferroflow_python::task_instances::InstanceRuleError),
-    /// What somebody wrote in Python has no answer, or none yet.
+    /// User code has no answer, or none yet.
     #[error(transparent)]
     NoAnswer(#[from] crate::questions::NoAnswer),
     /// The configuration allows names of runs by what is no pattern.
     #[error(transparent)]
-    BadRunIdPattern(#[from] ferroflow_execution::BadRunIdPattern),
+    BadRunIdPattern(#[from] ferroflow_operations::dag_run::BadRunIdPattern),
     /// There is no such run.
     #[error("DAG {dag_id} has no run {run_id}")]
     NoRun {
@@ -43,7 +43,7 @@ pub enum Error {
     #[error("DAG {0} is not stored; parse its file first")]
     NotSerialized(String),
     /// The database does not take what happens next in a run.
-    #[error("the database does not take what happens next in run {run_id} of DAG {dag_id}: {reason}")]
+    #[error("the database refuses what happens next in run {run_id} of DAG {dag_id}: {reason}")]
     NotWritten {
         /// The DAG.
         dag_id: String,
@@ -68,7 +68,7 @@ impl Error {
         matches!(self, Self::Db(error) if error.is_about_data())
     }
 
-    /// The row that cannot be read, if that is why. Somebody may mend it.
+    /// The row that cannot be read, if that is why. An operator may mend it.
     pub(crate) fn bad_row(&self) -> Option<&BadRow> {
         match self {
             Self::Db(ferroflow_db::Error::Column(bad)) => Some(bad),

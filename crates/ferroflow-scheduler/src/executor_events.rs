@@ -1,8 +1,8 @@
 //! An executor's event meets the row of its task instance.
 //!
 //! What the row says counts for more than what an executor says: the worker writes it itself. So most events only tell
-//! which run is to be looked at. But where the executor is done with a try whose row says that somebody works on it,
-//! nobody does, and nobody else will end it.
+//! which run to examine. But where the executor is done with a try whose row says that it is queued or running, nothing
+//! runs it any more, and it fails here.
 
 use ferroflow_db::task_instance::{self, TaskInstance, TaskInstanceKey};
 use ferroflow_db::{Db, ScopedFutureExt as _};
@@ -61,13 +61,13 @@ impl TrackedEvent {
 }
 
 impl ProcessedEvent {
-    /// Whether the run may have something to do now. Nothing else tells of a row that somebody has changed.
+    /// Whether the run may have something to do now. Nothing else tells of a row that a worker has changed.
     pub fn is_news(&self) -> bool {
         !matches!(self.what, EventOutcome::Over | EventOutcome::Waits)
     }
 }
 
-/// Brings an event and its row together; `job_id` is whoever queued the row, as it is written there.
+/// Brings an event and its row together; `job_id` is the scheduler that queued the row.
 pub async fn process_executor_event(
     db: &Db,
     service: &Service,
@@ -87,7 +87,7 @@ pub async fn process_executor_event(
     Ok(ProcessedEvent { key: tracked.task.key.clone(), id: tracked.task.id, what })
 }
 
-/// A try has failed without a word, and is tried again if it may be.
+/// A try has failed and could not report it; it is retried if it may be.
 pub(crate) async fn record_failure(
     service: &Service,
     id: Uuid,
@@ -99,7 +99,7 @@ pub(crate) async fn record_failure(
         Ok(outcome) => Ok(EventOutcome::RecordedFailure(outcome)),
         Err(Refusal::Database(error)) => Err(error.into()),
         Err(refusal) => {
-            tracing::warn!(%id, "a task instance is left as it is: {refusal}");
+            tracing::warn!(%id, "failure of a task instance cannot be recorded: {refusal}");
             Ok(EventOutcome::Refused(refusal.to_string()))
         }
     }
@@ -136,7 +136,7 @@ fn why_ignored(
     tracked: &TrackedEvent,
     end: TaskState,
 ) -> Option<Ignored> {
-    // That somebody else has taken it may be why it was not started.
+    // It may not have started since another process has changed its row.
     let is_not_started = matches!(tracked.kind, EventKind::NotStarted(_));
     if is_not_started && row.state != Some(TaskState::Queued) {
         return Some(Ignored::RowKnows(row.state));

@@ -1,4 +1,4 @@
-//! A run, driven from here to its end: without a scheduler, for somebody who watches.
+//! A run in the foreground, from its first task to its end: without a scheduler, for a user who watches.
 
 mod limits;
 mod update;
@@ -27,13 +27,13 @@ use limits::first_within_limits;
 
 pub use update::{End, RunUpdate, Watcher};
 
-/// How often rows are read that somebody else changes: of tasks that wait for a trigger or for a person.
+/// How often rows are read that another process changes: of tasks that wait for a trigger or for a human.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How long tasks that are told to end, or busy with callbacks, may take for it: more than any executor gives them.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// How often in a row the database may refuse what happens next. Once it may be that somebody else has done the same.
+/// How often in a row the database may refuse what happens next. Once it may be that another scheduler has done the same.
 const MAX_REFUSALS: u32 = 3;
 
 /// By how much longer the next try waits after each that was not written.
@@ -266,7 +266,7 @@ impl Drive<'_> {
         Ok(())
     }
 
-    /// Ends an instance on behalf of whoever should have done so.
+    /// Ends an instance that has not run.
     async fn set_ended(
         &mut self,
         run: &mut ActiveRun,
@@ -336,7 +336,7 @@ impl Drive<'_> {
     }
 }
 
-/// Whether somebody else will change an instance: it waits for a trigger or a person, or a scheduler beside us has
+/// Whether another process will change an instance: it waits for a trigger or a human, or a scheduler beside us has
 /// taken it.
 fn is_elsewhere(instance: &SeenInstance, running: &Running) -> bool {
     match instance.state {

@@ -1,8 +1,8 @@
-//! What executors told of rows that cannot be read, that others have locked, or whose change the database refuses: it is kept
-//! until somebody has mended them or has let go of them.
+//! Executors' events whose rows cannot be read, are locked by another transaction, or cannot be written since the database
+//! refuses it: they are kept until an operator has mended the rows, or the lock is gone.
 //!
-//! Who dropped it would leave it to others to find out, much later, what became of a task, and to guess. Who tried it again
-//! in every cycle would have everybody else wait for it.
+//! To drop one would leave it to the heartbeat check to notice, much later, that the task has ended, and to guess how. To
+//! retry all of them in every cycle would hold up all other events.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::cycle::MAX_HELD;
 use crate::executors::TrackedEvent;
+use crate::inbox::MAX_HELD;
 use crate::scheduler::Scheduler;
 
 /// So many are kept of rows that cannot be read: a database in which more are bad has other worries.
 const MOST: usize = 1_000;
 
-/// So many are tried again in one harvest: what was told since must not wait for all of them.
+/// So many are tried again in one cycle: events that have come since must not wait for all of them.
 const MAX_TRIED: usize = 50;
 
 /// After so long one is tried again, and after twice as long every time.
@@ -56,7 +56,7 @@ pub(crate) struct Kept {
 }
 
 impl WaitsFor {
-    /// What an event waits for that met an error which concerns nobody else.
+    /// What an event waits for that met an error which concerns no other.
     pub(crate) fn after(error: &Error) -> Self {
         if error.bad_row().is_some() { Self::Mending } else { Self::Database }
     }
@@ -106,7 +106,7 @@ impl KeptEvents {
 }
 
 impl Scheduler {
-    /// Keeps an event that met an error which concerns nobody else.
+    /// Keeps an event that met an error which concerns no other.
     pub(crate) fn keep(&mut self, tracked: TrackedEvent, error: &Error, now: Timestamp) {
         let waits_for = WaitsFor::after(error);
         if let Some(bad) = error.bad_row() {
@@ -115,8 +115,8 @@ impl Scheduler {
         let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &tracked.task.key;
         let try_number = tracked.task.try_number;
         let until = match waits_for {
-            WaitsFor::Mending => "a row is mended",
-            WaitsFor::Database => "the database takes it",
+            WaitsFor::Mending => "its row can be read",
+            WaitsFor::Database => "the database accepts it",
         };
         scheduling::set_aside(dag_id, "event");
         tracing::warn!(
@@ -125,10 +125,10 @@ impl Scheduler {
             task_id,
             map_index,
             try_number,
-            "what an executor told is kept until {until}: {}",
+            "executor event is kept until {until}: {}",
             chain(error)
         );
-        if let Some(oldest) = self.kept.keep(tracked, waits_for, now) {
+        if let Some(oldest) = self.inbox.kept_events.keep(tracked, waits_for, now) {
             drop_event(&oldest, &"too many wait for rows that cannot be read");
         }
     }
@@ -137,16 +137,16 @@ impl Scheduler {
     pub(crate) async fn process_kept_events(&mut self, now: Timestamp) -> Result<(), Error> {
         let mut held = 0;
         for _ in 0..MAX_TRIED {
-            let Some(mut kept) = self.kept.take_due(now) else { break };
+            let Some(mut kept) = self.inbox.kept_events.take_due(now) else { break };
             self.cx.progress.gets_on();
             // It may have gone on here since.
             kept.tracked.is_still_known = self.executors.has(kept.tracked.task.id);
             match self.take_in_kept(&kept).await {
                 Ok(true) => {}
-                Ok(false) => self.kept.put_back(kept, WaitsFor::Database, now),
+                Ok(false) => self.inbox.kept_events.put_back(kept, WaitsFor::Database, now),
                 Err(error) if error.is_about_data() => drop_event(&kept.tracked, &chain(&error)),
                 Err(error) if error.is_busy() => {
-                    self.kept.put_back(kept, WaitsFor::Database, now);
+                    self.inbox.kept_events.put_back(kept, WaitsFor::Database, now);
                     held += 1;
                     if held == MAX_HELD {
                         break;
@@ -154,10 +154,10 @@ impl Scheduler {
                 }
                 Err(error) if error.is_passing() => {
                     let waits_for = kept.waits_for;
-                    self.kept.put_back(kept, waits_for, now);
+                    self.inbox.kept_events.put_back(kept, waits_for, now);
                     return Err(error);
                 }
-                Err(error) => self.kept.put_back(kept, WaitsFor::after(&error), now),
+                Err(error) => self.inbox.kept_events.put_back(kept, WaitsFor::after(&error), now),
             }
         }
         Ok(())
@@ -190,14 +190,7 @@ pub(crate) fn drop_event(tracked: &TrackedEvent, why: &dyn std::fmt::Display) {
     let TaskInstanceKey { dag_id, run_id, task_id, map_index } = &tracked.task.key;
     let try_number = tracked.task.try_number;
     scheduling::set_aside(dag_id, "event");
-    tracing::error!(
-        dag_id,
-        run_id,
-        task_id,
-        map_index,
-        try_number,
-        "what an executor told is dropped, since it cannot be taken in: {why}"
-    );
+    tracing::error!(dag_id, run_id, task_id, map_index, try_number, "executor event is dropped: {why}");
 }
 
 fn later(now: Timestamp, pause: SignedDuration) -> Timestamp {

@@ -4,37 +4,35 @@ use ferroflow_model::key::{RunKey, TaskInstanceKey};
 use ferroflow_model::readiness::RunVerdict;
 use ferroflow_python::listeners::{Happened, SchedulerListeners};
 
-use crate::examine_runs::ExaminedRuns;
-use crate::scheduler::Scheduler;
-use crate::start_runs::StartedRuns;
+use crate::start_runs::Started;
 
-impl Scheduler {
-    /// With listeners, who are told of runs and of tasks that could not tell themselves.
-    #[must_use]
-    pub fn with_listeners(mut self, listeners: SchedulerListeners) -> Self {
-        self.listeners = Some(listeners);
-        self
+/// The listeners of plugins, if there are any.
+#[derive(Default)]
+pub(crate) struct Listeners(Option<SchedulerListeners>);
+
+impl Listeners {
+    pub(crate) fn set(&mut self, listeners: SchedulerListeners) {
+        self.0 = Some(listeners);
     }
 
-    /// The listeners, to be let go.
-    pub fn take_listeners(&mut self) -> Option<SchedulerListeners> {
-        self.listeners.take()
+    pub(crate) fn take(&mut self) -> Option<SchedulerListeners> {
+        self.0.take()
     }
 
-    pub(crate) fn notify_started(&self, report: &StartedRuns) {
-        for run in &report.started {
+    pub(crate) fn runs_started(&self, started: &[Started]) {
+        for run in started {
             let (dag_id, run_id) = (run.dag_id.clone(), run.run_id.clone());
             self.tell(Happened::RunRunning(RunKey { dag_id, run_id }));
         }
     }
 
-    pub(crate) fn notify_ended(&self, report: &ExaminedRuns) {
-        for (run, verdict) in &report.ended {
-            self.notify_if(ended(run.clone(), *verdict));
-        }
+    pub(crate) fn runs_ended(&self, runs: &[(RunKey, RunVerdict)]) {
+        let ended = runs.iter().filter_map(|(run, verdict)| ended(run.clone(), *verdict));
+        ended.for_each(|happened| self.tell(happened));
     }
 
-    pub(crate) fn notify_task_failed(&self, key: &TaskInstanceKey, error: &str) {
+    /// A task has failed that could not say so itself.
+    pub(crate) fn task_failed(&self, key: &TaskInstanceKey, error: &str) {
         self.tell(Happened::TaskFailed {
             run: key.run(),
             task_id: key.task_id.clone(),
@@ -43,14 +41,8 @@ impl Scheduler {
         });
     }
 
-    fn notify_if(&self, happened: Option<Happened>) {
-        if let Some(happened) = happened {
-            self.tell(happened);
-        }
-    }
-
     fn tell(&self, happened: Happened) {
-        if let Some(listeners) = &self.listeners {
+        if let Some(listeners) = &self.0 {
             listeners.tell(happened);
         }
     }

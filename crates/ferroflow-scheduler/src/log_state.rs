@@ -10,25 +10,25 @@ use crate::scheduler::Scheduler;
 const MAX_NAMED: usize = 1000;
 
 impl Scheduler {
-    /// Logs what runs, what waits, and what is waited for.
+    /// Tells what runs, what waits, and what is waited for.
     pub(crate) fn log_state(&self, now: Timestamp) {
         tracing::info!(
             job_id = self.cx.job_id,
             runs = self.active_runs.len(),
             tasks_waiting_to_be_queued = self.queue.len(),
-            events_not_looked_at = self.executor_events.len(),
-            events_kept_for_bad_rows = self.kept.waiting_for(WaitsFor::Mending),
-            events_kept_for_database = self.kept.waiting_for(WaitsFor::Database),
+            events_not_looked_at = self.inbox.executor_events.len(),
+            events_kept_for_bad_rows = self.inbox.kept_events.waiting_for(WaitsFor::Mending),
+            events_kept_for_database = self.inbox.kept_events.waiting_for(WaitsFor::Database),
             peers = self.surroundings.peers.len(),
             questions_to_user_code = self.cx.run_settings.questions.unanswered(),
-            is_section_busy = self.section_busy > 0,
+            is_section_busy = self.queue.busy_pause().is_some(),
             "state: the scheduler"
         );
         self.log_executors();
         self.log_runs(now);
         tracing::info!(
-            next_look = %self.due_steps.look_at,
-            next_run_due = ?self.due_steps.create_at.map(|at| at.to_string()),
+            next_rescan = %self.due.rescan_at,
+            next_run_due = ?self.due.create_at.map(|at| at.to_string()),
             next_run_to_examine = ?self.active_runs.next_due().map(|at| at.to_string()),
             next_chore = ?self.chores.next().map(|at| at.to_string()),
             "state: what is waited for besides events"

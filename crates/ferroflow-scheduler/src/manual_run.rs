@@ -1,9 +1,9 @@
-//! A run that somebody asks for, to be run here and at once.
+//! A run that a user asks for, to be run here and at once.
 
 use ferroflow_db::{Db, ScopedFutureExt as _, dag_run};
-use ferroflow_execution::check_params;
 use ferroflow_model::state::{RunState, RunType, TriggeredBy};
 use ferroflow_model::timetable::{DataInterval, NoRun, Timetable};
+use ferroflow_operations::dag_run::check_params;
 use ferroflow_python::timetables::Timetables;
 use ferroflow_telemetry::clock;
 use jiff::Timestamp;
@@ -28,7 +28,7 @@ pub struct ManualRun {
     pub conf: Option<Map<String, Value>>,
     /// The partition it is for.
     pub partition_key: Option<String>,
-    /// Which door the request came through.
+    /// How it was asked for.
     pub triggered_by: TriggeredBy,
     /// Who asked for it.
     pub triggering_user_name: Option<String>,

@@ -14,12 +14,12 @@ use ferroflow_telemetry::metrics::scheduling::{self, PoolSlots};
 use ferroflow_telemetry::metrics::{PoolTags, RunTags, TaskTags, runs};
 use jiff::Timestamp;
 
-use crate::chores::{Left, Report};
 use crate::create_runs::{Created, CreatedRuns, NotCreated};
 use crate::cycle::CycleReport;
 use crate::queue_tasks::{ExecutorSlots, LeftOut, QueuedTask, QueuedTasks};
+use crate::refused::SetAside;
+use crate::refused::{SetAsideLog, cause};
 use crate::run::ActiveRun;
-use crate::set_aside::{SetAside, cause};
 
 /// What was told the last time and is to be taken back when it is over.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ pub(crate) struct Told {
     /// Why a DAG gets no run.
     set_aside: HashMap<String, String>,
     /// What else is set aside.
-    pub(crate) others: SetAside,
+    pub(crate) others: SetAsideLog,
     /// Pools that tasks wait for and that do not exist.
     missing_pools: HashSet<Arc<str>>,
 }
@@ -44,17 +44,18 @@ impl Told {
                 runs::started(&run.dag_id, delay.as_secs_f64());
             }
         }
-        self.others.put_off("queued run", &report.started.left, now);
+        self.others.put_off("queued run", &report.started.set_aside, now);
         let started = report.started.started.iter();
-        let started = started.map(|run| Left::run(&run.dag_id, &run.run_id, String::new()));
+        let started = started.map(|run| SetAside::run(&run.dag_id, &run.run_id, String::new()));
         self.others.written("queued run", started);
         for run in report.examined.set_aside() {
             scheduling::set_aside(&run.dag_id, "run");
         }
         self.passes(&report.passes, now);
         for (chore, found) in &report.chores {
-            self.others.rows(chore.name(), found.left());
-            self.chore(found);
+            self.others.rows(chore, found.set_aside());
+            self.others.instances(chore, found.instances_set_aside());
+            found.measure(self);
         }
     }
 
@@ -67,7 +68,7 @@ impl Told {
             let reason = refused.reason.to_string();
             let cause = cause(&reason);
             if self.set_aside.get(&refused.dag_id).map(String::as_str) != Some(cause) {
-                tracing::warn!(dag_id = refused.dag_id, reason, "a DAG gets no run until this is mended");
+                tracing::warn!(dag_id = refused.dag_id, reason, "DAG gets no run until this is fixed");
                 self.set_aside.insert(refused.dag_id.clone(), cause.to_owned());
             }
         }
@@ -83,9 +84,9 @@ impl Told {
             }
             pass.queued.iter().for_each(|task| queued(task, now));
             self.others.dags(&pass.set_aside);
-            let refused: Vec<Left> = pass.left_out.iter().filter_map(LeftOut::left).collect();
+            let refused: Vec<SetAside> = pass.left_out.iter().filter_map(LeftOut::set_aside).collect();
             self.others.put_off("scheduled task instance", &refused, now);
-            let rows = pass.queued.iter().map(|task| Left::instance(&task.row.key, String::new()));
+            let rows = pass.queued.iter().map(|task| SetAside::instance(&task.row.key, String::new()));
             self.others.written("scheduled task instance", rows);
         }
         if let Some(last) = passes.iter().rfind(|pass| !pass.is_busy) {
@@ -115,12 +116,12 @@ impl Told {
                 let InstanceKey { dag_id, run_id, task_id, .. } = head;
                 tracing::warn!(
                     %pool, %dag_id, %run_id, %task_id, waiting,
-                    "tasks wait for a pool that does not exist; `ferroflow pools set` makes it"
+                    "tasks wait for a pool that does not exist; create it with `ferroflow pools set`"
                 );
             }
             missing.insert(Arc::clone(pool));
         }
-        // Who was not looked at may still wait.
+        // Tasks that were not looked at may still wait.
         if pass.stopped.is_some() {
             missing.extend(self.missing_pools.drain());
         }
@@ -128,46 +129,8 @@ impl Told {
         new
     }
 
-    fn chore(&mut self, report: &Report) {
-        match report {
-            Report::DeadSchedulers(found) if !found.given_up.is_empty() => {
-                scheduling::schedulers_given_up(found.given_up.len());
-            }
-            Report::Orphans(found) => {
-                let adopted = found.adopted.len() + found.at_executors.len() + found.settled.len();
-                scheduling::orphans(found.reset.len(), adopted);
-                self.others.instances("orphaned task instances", &found.refused);
-            }
-            Report::Heartbeats(found) => {
-                for (_, key, outcome) in &found.ended {
-                    let task = TaskTags { dag_id: &key.dag_id, task_id: &key.task_id };
-                    scheduling::without_heartbeat(task);
-                    failed(task, None, *outcome);
-                }
-                self.others.instances("heartbeats", &found.refused);
-            }
-            Report::Stuck(found) => _ = self.others.instances("stuck tasks", &found.refused),
-            Report::Assets(found) => runs::assets_orphaned(found.orphaned.len()),
-            Report::Deadlines(found) => {
-                found.missed.iter().for_each(|(_, dag_id, run_id)| runs::deadline_missed(dag_id, run_id));
-            }
-            Report::ConnectionTests(found) => {
-                scheduling::connection_tests(found.counts.active, found.counts.pending);
-            }
-            Report::StaleConnectionTests(found) => {
-                for test in &found.done {
-                    scheduling::connection_test_reaped(&test.state);
-                }
-            }
-            Report::PoolSlots(pools) => pools.iter().for_each(pool_slots),
-            Report::TaskCounts(counts) => self.task_counts(counts),
-            Report::RunningRuns(number) => scheduling::running_runs(*number),
-            _ => {}
-        }
-    }
-
     /// What was there the last time and is not any more is told to be none, once.
-    fn task_counts(&mut self, counts: &[TaskCount]) {
+    pub(crate) fn task_counts(&mut self, counts: &[TaskCount]) {
         let tell = |state: TaskState, dag_id: &str, task_id: &str, queue: Option<&str>, number| {
             scheduling::instances_in_state(state.as_str(), TaskTags { dag_id, task_id }, queue, number);
         };
@@ -249,7 +212,7 @@ fn starving(pass: &QueuedTasks) -> HashMap<&str, usize> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no pool has 2^53 slots")]
-fn pool_slots(pool: &crate::chores::PoolSlots) {
+pub(crate) fn pool_slots(pool: &crate::chores::PoolSlots) {
     let tags = PoolTags { pool: &pool.pool, team_name: pool.team_name.as_deref() };
     let slots = PoolSlots {
         open: pool.open.map_or(f64::INFINITY, |open| open as f64),

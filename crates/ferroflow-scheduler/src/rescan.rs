@@ -1,4 +1,4 @@
-//! What nobody has told: runs that nobody looks after, and rows that others have written.
+//! What no event and no notification has told: runs without a scheduler, and rows that others have written.
 //!
 //! Takes no locks. Whatever is found is looked at again by the step that acts on it.
 
@@ -24,7 +24,7 @@ use crate::{Context, Error};
 /// The type of jobs that schedulers are.
 pub const JOB_TYPE: &str = JobType::Scheduler.as_str();
 
-/// A run that was not looked at for so long is left behind, whoever had it.
+/// A run that was not looked at for so long is left behind, whichever scheduler had it.
 const LEFT_BEHIND: SignedDuration = SignedDuration::from_mins(2);
 
 /// How many runs are taken on at a time.
@@ -43,9 +43,9 @@ pub struct Surroundings {
     looked_far: Option<Timestamp>,
     /// The run from which on instances that others may have are looked at next.
     elsewhere: i64,
-    /// Whether somebody has told that DAGs have changed: then all are looked at, and not only those of some runs.
+    /// Whether a notification says that DAGs have changed: then all are looked at, and not only those of some runs.
     pub(crate) have_dags_changed: bool,
-    /// The run after which those that nobody looks after are looked for next, if there are too many for one look.
+    /// The run after which those without a scheduler are looked for next, if there are too many for one rescan.
     unowned_runs: i64,
 }
 
@@ -75,7 +75,7 @@ struct Asked<'a> {
     definitions: &'a [(&'a str, &'a Definition)],
     /// The runs that are looked after,
     active_runs: &'a ActiveRuns,
-    /// and after which one those are looked for that nobody does.
+    /// and after which one those are looked for that have no scheduler.
     unowned_runs: i64,
 }
 
@@ -143,7 +143,7 @@ pub(crate) async fn rescan(
     Ok(())
 }
 
-/// Any run may wait for one before it of which nobody tells: it is made, or is gone, or others look after it.
+/// Any run may wait for one before it of which there is no event: it is made, or is gone, or another scheduler's.
 async fn look_at_the_past(cx: &Context, active_runs: &mut ActiveRuns) -> Result<(), Error> {
     let asked = &active_runs.with_past();
     if asked.iter().all(Vec::is_empty) {
@@ -166,7 +166,7 @@ async fn look_at_the_past(cx: &Context, active_runs: &mut ActiveRuns) -> Result<
     Ok(())
 }
 
-/// Looks at runs that somebody has talked of, as far as they are looked after; answers which task instances wait there to
+/// Looks at runs that notifications name, as far as they are tracked; answers which task instances wait there to
 /// be queued that did not before.
 pub(crate) async fn look_at(
     cx: &Context,
@@ -237,8 +237,8 @@ async fn gather(cx: &Context, tx: &mut Tx, asked: &Asked<'_>, now: Timestamp) ->
     })
 }
 
-/// Runs that nobody looks after. Those that cannot be read or written stay such, and however many they are, they hide
-/// nobody else for good: where a look finds only what is known, it goes on where the last such one has ended.
+/// Runs without a scheduler. Those that cannot be read or written stay such, and however many they are, they hide no other
+/// for good: where a rescan finds only what is known, the next goes on where it has ended.
 async fn unowned_runs(
     tx: &mut Tx,
     asked: &Asked<'_>,

@@ -1,7 +1,7 @@
 //! Which of the runs that are looked after are compared with their rows, at one look.
 //!
 //! All of them, if they are few. Of many each look takes a part, so that a look costs much the same whenever it is, and
-//! nobody waits for longer than a round takes. What schedulers tell each other does not wait for that.
+//! no run waits for longer than a round takes. What schedulers tell each other does not wait for that.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ const RUNS_TOGETHER: usize = 500;
 /// Clocks differ, and transactions take time: rows that were written so long before the last look are read again.
 pub(crate) const OVERLAP: SignedDuration = SignedDuration::from_secs(10);
 
-/// Every so often that is not taken for granted: a clock may be wrong, or somebody may have stood still within a
+/// Every so often that is not taken for granted: a clock may be wrong, or a process may have stood still within a
 /// transaction. Then rows are read again that were written this long before.
 pub(crate) const FAR_LOOKS: SignedDuration = SignedDuration::from_secs(20);
 const FAR: SignedDuration = SignedDuration::from_mins(5);
@@ -162,10 +162,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes and goes, and whenever looks are: nobody waits much longer than a round, and nothing that was
+        /// Whatever comes and goes, and whenever looks are: no run waits much longer than a round, and nothing that was
         /// written since the last look at a run is left out.
         #[test]
-        fn nobody_is_forgotten(
+        fn no_run_is_forgotten(
             looks in prop::collection::vec((50..3_000_i64, prop::collection::vec((0..40_i64, 0..3_000_usize), 0..6)), 1..60),
         ) {
             let (mut rounds, mut now) = (Rounds::default(), START);

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::log_path::iso_format;
 
-/// The name of a run that somebody makes, as Airflow's commands call it.
+/// The name of a run that a user makes, as Airflow's commands call it.
 pub fn manual_run_id(run_after: Timestamp) -> String {
     format!("manual__{}", iso_format(run_after))
 }

@@ -1,34 +1,31 @@
-//! The loop: something happens, what follows is done, and it waits for the next thing.
+//! The loop: something happens, [a cycle](crate::cycle) does what follows, and it waits for the next thing.
 //!
 //! Work starts with its cause: an executor's event makes its run dirty, a dirty run is examined, what becomes ready is
-//! queued and handed over; whoever makes a run or changes an asset [tells](ferroflow_db::notifications). What nobody tells is found
-//! by looking around, every `[scheduler] scheduler_idle_sleep_time`.
-//! The cost of a cycle follows what has changed.
+//! queued and handed over; a transaction that creates a run or changes an asset [notifies](ferroflow_db::notifications).
+//! What comes by neither is found by a rescan, every `[scheduler] scheduler_idle_sleep_time`. The cost of a cycle follows
+//! what has changed.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_component::{JobType, LoopStatus};
-use ferroflow_db::notifications;
 use ferroflow_python::listeners::SchedulerListeners;
 use ferroflow_telemetry::metrics::scheduling;
 use ferroflow_telemetry::{chain, clock};
 use jiff::Timestamp;
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
-use crate::active_runs::{ActiveRuns, RunKey};
-use crate::chores::{Chore, Chores};
-use crate::create_runs::DueRound;
+use crate::active_runs::ActiveRuns;
+use crate::chores::{self, Chores};
 use crate::due_steps::DueSteps;
 use crate::executors::{Executors, TrackedEvent};
-use crate::kept_events::{KeptEvents, WaitsFor};
+use crate::inbox::Inbox;
+use crate::kept_events::WaitsFor;
+use crate::listeners::Listeners;
 use crate::metrics::Told;
-use crate::put_off::PutOff;
 use crate::queue_tasks::TaskQueue;
 use crate::rescan::Surroundings;
-use crate::{Answered, Context, LogPaths, job};
+use crate::{Context, LogPaths, job};
 
 /// After a failed cycle the next one waits so long, and twice as long every time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -36,10 +33,6 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// Who is about to end tries so often to store what executors have told.
 const DRAIN_PAUSE: Duration = Duration::from_secs(1);
-
-/// While another scheduler is in the critical section, it is asked again after so long, and twice as long every time.
-const SECTION_PAUSE: Duration = Duration::from_millis(5);
-const MAX_SECTION_DOUBLINGS: u32 = 6;
 
 /// How many events are taken in before the next cycle.
 const MAX_EVENTS: usize = 1000;
@@ -59,7 +52,7 @@ pub struct Parts {
 /// How many loops are done (`[scheduler] num_runs`, `only_idle`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Loops {
-    /// So many; without end if nobody says.
+    /// So many; without end if there is no number.
     pub most: Option<u32>,
     /// Whether only those count in which nothing ran or was to be done, one after the other.
     pub only_idle: bool,
@@ -79,44 +72,33 @@ impl Loops {
     }
 }
 
-/// A scheduler: all that it remembers between two cycles. None of it is the truth; that is in the database.
+/// A scheduler: what it talks to, and what it remembers between two cycles. None of that is the truth, which is in the
+/// database.
 pub struct Scheduler {
     pub(crate) cx: Arc<Context>,
     pub(crate) paths: LogPaths,
     pub(crate) executors: Executors,
-    pub(crate) active_runs: ActiveRuns,
-    pub(crate) surroundings: Surroundings,
-    pub(crate) queue: TaskQueue,
-    pub(crate) chores: Chores,
-    pub(crate) due_steps: DueSteps,
-    /// How far it has come with the DAGs that are due.
-    pub(crate) due: DueRound,
-    /// Queued runs whose start the database has refused.
-    pub(crate) unstarted: PutOff<i64>,
-    /// Whether this cycle is one without them.
-    pub(crate) crowd_waits: bool,
-    /// What executors have told, and was not looked at yet.
-    pub(crate) executor_events: VecDeque<TrackedEvent>,
-    /// The same, of rows that cannot be read or written.
-    pub(crate) kept: KeptEvents,
-    /// What transactions tell, in this process and in others.
-    pub(crate) notifications: notifications::Receiver,
-    /// That user code has answered.
-    pub(crate) answers: UnboundedReceiver<Answered>,
-    /// Runs in which somebody has changed something.
-    pub(crate) notified_runs: BTreeSet<RunKey>,
-    /// How often in a row another scheduler was in the critical section.
-    pub(crate) section_busy: u32,
+    pub(crate) listeners: Listeners,
+    /// Where the loop stands, for the health check and for operators (SIGUSR2).
+    pub(crate) loop_status: Arc<LoopStatus>,
     /// How many runs are examined at a time.
     pub(crate) width: usize,
+
+    pub(crate) inbox: Inbox,
+    /// Which steps are due,
+    pub(crate) due: DueSteps,
+    /// and which chores.
+    pub(crate) chores: Chores,
+    /// The runs that this scheduler tracks,
+    pub(crate) active_runs: ActiveRuns,
+    /// and its peers, which track others.
+    pub(crate) surroundings: Surroundings,
+    /// The task instances that wait to be queued.
+    pub(crate) queue: TaskQueue,
+    /// What logs and metrics have said already.
+    pub(crate) told: Told,
     /// When the last step began.
     pub(crate) latest: Timestamp,
-    /// What metrics were told.
-    pub(crate) told: Told,
-    /// Where it stands, for those who ask.
-    pub(crate) loop_status: Arc<LoopStatus>,
-    /// Who is told of what has been done.
-    pub(crate) listeners: Option<SchedulerListeners>,
 }
 
 impl Scheduler {
@@ -125,56 +107,61 @@ impl Scheduler {
         let Parts { cx, paths, executors, width } = parts;
         let mut chores = Chores::new(&cx.settings, now);
         // What others left behind when there was no scheduler does not wait.
-        chores.hasten(Chore::DeadSchedulers, now);
-        chores.hasten(Chore::Orphans, now);
-        chores.hasten(Chore::ExecutorCallbacks, now);
+        chores.hasten(chores::dead_schedulers::CHORE.name, now);
+        chores.hasten(chores::orphans::CHORE.name, now);
+        chores.hasten(chores::executor_callbacks::CHORE.name, now);
         Self {
-            chores,
-            notifications: cx.db.notifications(),
-            answers: cx.wait_for_no_user_code(),
-            notified_runs: BTreeSet::new(),
             paths,
             executors,
+            listeners: Listeners::default(),
+            loop_status: Arc::new(LoopStatus::new(JobType::Scheduler, cx.progress.clone())),
+            width,
+            inbox: Inbox::new(cx.db.notifications(), cx.wait_for_no_user_code()),
+            due: DueSteps::all(),
+            chores,
             active_runs: ActiveRuns::default(),
             surroundings: Surroundings::default(),
             queue: TaskQueue::default(),
-            due_steps: DueSteps::at_first(),
-            due: DueRound::default(),
-            unstarted: PutOff::default(),
-            crowd_waits: false,
-            executor_events: VecDeque::new(),
-            kept: KeptEvents::default(),
-            section_busy: 0,
-            width,
-            latest: now,
             told: Told::default(),
-            loop_status: Arc::new(LoopStatus::new(JobType::Scheduler, cx.progress.clone())),
-            listeners: None,
+            latest: now,
             cx,
         }
+    }
+
+    /// With listeners, who are told of runs, and of tasks that could not tell of themselves.
+    #[must_use]
+    pub fn with_listeners(mut self, listeners: SchedulerListeners) -> Self {
+        self.listeners.set(listeners);
+        self
+    }
+
+    /// The listeners, to be shut down.
+    pub fn take_listeners(&mut self) -> Option<SchedulerListeners> {
+        self.listeners.take()
     }
 
     /// Schedules until it is stopped, or has done all its loops.
     pub async fn run(&mut self, stop: &CancellationToken, mut loops: Loops) {
         let mut pause = FIRST_PAUSE;
         while !stop.is_cancelled() {
-            let has_heard = !self.executor_events.is_empty();
+            let has_heard = !self.inbox.executor_events.is_empty();
             match self.cycle_by(clock::now).await {
                 Ok(report) => {
                     pause = FIRST_PAUSE;
                     // What user code is asked belongs to the loop that asked it.
                     let is_asking =
-                        self.cx.run_settings.questions.unanswered() > 0 || !self.answers.is_empty();
+                        self.cx.run_settings.questions.unanswered() > 0 || !self.inbox.answers.is_empty();
                     self.wait(stop).await;
                     if !is_asking && loops.is_last(report.has_queued() || has_heard || !self.is_idle()) {
-                        tracing::info!("as many loops are done as were asked for");
+                        tracing::info!("all loops are done ([scheduler] num_runs); the scheduler ends");
                         return;
                     }
                 }
                 Err(error) => {
                     scheduling::cycle_failed();
                     self.loop_status.fails();
-                    tracing::error!("a cycle has failed, and is tried again: {}", chain(&error));
+                    let millis = pause.as_millis();
+                    tracing::error!("scheduling cycle failed; retrying in {millis} ms: {}", chain(&error));
                     tokio::select! {
                         () = stop.cancelled() => {}
                         () = tokio::time::sleep(pause) => {}
@@ -192,11 +179,16 @@ impl Scheduler {
         if !self.is_idle()
             && let Err(error) = job::retire(&self.cx.db, self.cx.job_id).await
         {
-            tracing::warn!("the runs wait until this scheduler has ended: {}", chain(&error));
+            tracing::warn!(
+                "runs cannot be released; other schedulers take them over once this one has ended: {}",
+                chain(&error)
+            );
         }
         self.loop_status.waits();
-        let is_any_untold =
-            |this: &Self| !this.executor_events.is_empty() || this.kept.waiting_for(WaitsFor::Database) > 0;
+        let is_any_untold = |this: &Self| {
+            !this.inbox.executor_events.is_empty()
+                || this.inbox.kept_events.waiting_for(WaitsFor::Database) > 0
+        };
         while !self.is_idle() || is_any_untold(self) {
             tokio::select! {
                 () = hurry.cancelled() => break,
@@ -204,16 +196,18 @@ impl Scheduler {
                 () = tokio::time::sleep(DRAIN_PAUSE), if is_any_untold(self) => {}
             }
             if let Err(error) = self.process_executor_events(clock::now()).await {
-                tracing::error!("what became of a task cannot be stored: {}", chain(&error));
+                tracing::error!("executor events cannot be processed; retrying: {}", chain(&error));
             }
         }
-        let (unreadable, untaken) =
-            (self.kept.waiting_for(WaitsFor::Mending), self.kept.waiting_for(WaitsFor::Database));
-        if unreadable + untaken + self.executor_events.len() > 0 {
+        let (unreadable, untaken) = (
+            self.inbox.kept_events.waiting_for(WaitsFor::Mending),
+            self.inbox.kept_events.waiting_for(WaitsFor::Database),
+        );
+        if unreadable + untaken + self.inbox.executor_events.len() > 0 {
             tracing::warn!(
                 unreadable,
-                not_taken_by_database = untaken + self.executor_events.len(),
-                "what executors told and could not be stored is left to others"
+                not_taken_by_database = untaken + self.inbox.executor_events.len(),
+                "executor events were not processed; their task instances are left to other schedulers"
             );
         }
     }
@@ -242,15 +236,15 @@ impl Scheduler {
             () = stop.cancelled() => {}
             () = self.loop_status.asked() => self.log_state(clock::now()),
             tracked = self.executors.next_event() => self.take_in_event(tracked),
-            notifications = self.notifications.recv() => self.on_notification_or_lag(notifications),
-            Some(answered) = self.answers.recv() => self.take_in_answer(answered),
+            notifications = self.inbox.notifications.recv() => self.on_notification_or_lag(notifications),
+            Some(answered) = self.inbox.answers.recv() => self.take_in_answer(answered),
             () = tokio::time::sleep(pause) => {}
         }
     }
 
     /// Takes in what has happened, without waiting for it.
     pub(crate) fn take_in_events(&mut self) {
-        while self.executor_events.len() < MAX_EVENTS
+        while self.inbox.executor_events.len() < MAX_EVENTS
             && let Some(tracked) = self.executors.try_next_event()
         {
             self.take_in_event(tracked);
@@ -259,28 +253,25 @@ impl Scheduler {
 
     fn take_in_event(&mut self, tracked: Option<TrackedEvent>) {
         match tracked {
-            Some(tracked) => self.executor_events.push_back(tracked),
+            Some(tracked) => self.inbox.executor_events.push_back(tracked),
             // There is room for the next callback.
-            None => self.chores.hasten(Chore::ExecutorCallbacks, clock::now()),
+            None => self.chores.hasten(chores::executor_callbacks::CHORE.name, clock::now()),
         }
     }
 
     /// How long nothing is to be done unless something happens.
     pub fn pause(&self, now: Timestamp) -> Duration {
-        if self.due_steps.is_any() || !self.notified_runs.is_empty() || self.active_runs.is_dirty(now) {
+        if self.due.is_any() || !self.inbox.notified_runs.is_empty() || self.active_runs.is_dirty(now) {
             return Duration::ZERO;
         }
         let due = [
-            Some(self.due_steps.next()),
+            Some(self.due.next()),
             self.active_runs.next_due(),
             self.chores.next(),
-            self.kept.next_due(),
+            self.inbox.kept_events.next_due(),
         ];
         let next = due.into_iter().flatten().min().unwrap_or(now);
         let pause = Duration::try_from(next.duration_since(now)).unwrap_or_default();
-        match self.section_busy {
-            0 => pause,
-            times => pause.min(SECTION_PAUSE * 2_u32.pow((times - 1).min(MAX_SECTION_DOUBLINGS))),
-        }
+        self.queue.busy_pause().map_or(pause, |busy| pause.min(busy))
     }
 }

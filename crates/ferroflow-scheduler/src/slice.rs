@@ -15,7 +15,7 @@ pub(crate) struct Slice<'a> {
 }
 
 impl<'a> Slice<'a> {
-    /// Until its time is over, or somebody has told something that the cycle should look at.
+    /// Until its time is over, or a notification has come that the cycle should look at.
     pub(crate) fn new(notifications: &'a notifications::Receiver) -> Self {
         Self { watch: Stopwatch::start(), notifications: Some(notifications) }
     }

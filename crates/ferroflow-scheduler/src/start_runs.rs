@@ -5,6 +5,7 @@
 //! that two schedulers do not fill the same free place; `backfill`; the runs themselves. What is locked is looked at
 //! again and decided anew.
 
+mod due;
 mod report;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,11 +20,12 @@ use ferroflow_model::state::{RunType, TriggeredBy};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::halves::Batches;
-use crate::put_off::PutOff;
+use crate::refused::Batches;
+use crate::refused::RetryLater;
 use crate::slice::Slice;
 use crate::{Context, Error};
 
+pub(crate) use due::start_due_runs;
 pub use report::{NotStartedRun, Started, StartedRuns};
 
 /// So many runs start in one transaction, if `[scheduler] max_dagruns_per_loop_to_schedule` does not say more.
@@ -40,7 +42,7 @@ pub(crate) enum Waiting {
     None,
     /// Of those in which something has happened.
     Of(BTreeSet<String>),
-    /// Of all: nobody knows where something has happened.
+    /// Of all: it is not known where something has happened.
     All,
 }
 
@@ -69,16 +71,16 @@ impl Waiting {
 /// Starts the queued runs that may start.
 pub async fn start_runs(cx: &Context, now: Timestamp) -> Result<StartedRuns, Error> {
     let mut report = StartedRuns::default();
-    start_some(cx, &Waiting::All, &mut PutOff::default(), &Slice::endless(), now, &mut report).await?;
+    start_some(cx, &Waiting::All, &mut RetryLater::default(), &Slice::endless(), now, &mut report).await?;
     Ok(report)
 }
 
 /// The same of some DAGs, and only for a while. A batch that the database refuses is started in halves, down to the run that
-/// it does not take; that one is put off. What has started is told whatever follows.
+/// it does not take; that one is retried later. What has started is told whatever follows.
 pub(crate) async fn start_some(
     cx: &Context,
     of: &Waiting,
-    put_off: &mut PutOff<i64>,
+    put_off: &mut RetryLater<i64>,
     slice: &Slice<'_>,
     now: Timestamp,
     report: &mut StartedRuns,
@@ -286,7 +288,7 @@ impl Queues {
     }
 }
 
-/// The DAGs of which as many runs are running as may, with each of their backfills: whoever waits there need not even be
+/// The DAGs of which as many runs are running as may, with each of their backfills: what waits there need not even be
 /// read. Those in which nothing ever starts are not among them: that is worth a word.
 async fn full_dags(tx: &mut Tx, dags: &[DagRow]) -> Result<BTreeSet<String>, DbError> {
     let ids: Vec<&str> = dags.iter().map(|dag| dag.dag_id.as_str()).collect();

@@ -30,7 +30,7 @@ impl<'a> From<&'a RunWithDag> for DagFile<'a> {
     }
 }
 
-/// The workload of a queued task instance of a run. It carries no token: whoever sends it out of this process adds one.
+/// The workload of a queued task instance of a run. It carries no token: an executor that sends it out of this process adds one.
 pub fn workload(
     run: &DagRun,
     file: DagFile<'_>,

@@ -17,12 +17,12 @@ use crate::supervise::{GRACE, Supervision, how};
 use crate::task_log::TaskLog;
 
 impl Supervision {
-    /// Runs a callback to its end, and reports what became of it. One that is not queued any more is left alone. Answers
+    /// Runs a callback to its end, and reports how it ended. One that is not queued any more is left alone. Answers
     /// what is left of a process that cannot be killed.
     pub async fn run_callback(&self, workload: &ExecuteCallback) -> Option<Remains> {
         let mut remains = None;
         if let Err(refusal) = self.try_to_run_callback(workload, &mut remains).await {
-            tracing::error!(id = %workload.id, "what became of a callback cannot be stored: {}", chain(&refusal));
+            tracing::error!(id = %workload.id, "the end of a callback cannot be reported: {}", chain(&refusal));
         }
         remains
     }
@@ -45,7 +45,7 @@ impl Supervision {
             Err(error) => return self.not_started(workload, &api, &chain(&error)).await,
         };
         let Some(callback) = self.begin(workload, &api, child.pid()).await? else {
-            // It has not been told yet what to call.
+            // It does not know yet what to call.
             drop(child.end().await);
             tracing::warn!(id = %workload.id, "a callback is left alone: its row is not queued any more");
             return Ok(());
@@ -123,7 +123,7 @@ impl Supervision {
     }
 }
 
-/// What `callback.py` is told.
+/// What `callback.py` gets.
 fn first(workload: &ExecuteCallback) -> Value {
     let bundle = &workload.bundle_info;
     map([

@@ -21,20 +21,20 @@ use crate::supervise::{GRACE, Supervision};
 const LEEWAY: Duration = Duration::from_secs(15);
 
 impl Supervision {
-    /// Tries a connection. What comes of it, its process tells; if it told nothing, that is put down. Answers what is left
+    /// Tests a connection. What comes of it, its process reports; if it does not, that is reported. Answers what is left
     /// of a process that cannot be killed.
     pub async fn try_connection(&self, workload: &TestConnection) -> Option<Remains> {
         let api = self.api.of_workload("");
         let (reported, mut remains) = (ReportedTest::default(), None);
         if let Err(reason) = self.try_to_try_connection(workload, &api, &reported, &mut remains).await {
-            // It may have told while its row was locked, and be ended because that took long.
+            // It may have reported while its row was locked, and be ended because that took long.
             let outcome = reported.outcome().unwrap_or_else(|| {
                 tracing::warn!(id = %workload.id, connection = workload.connection_id, reason, "a connection is not tried");
                 let message = Some(format!("The connection could not be tried: {reason}."));
                 TestOutcome { is_good: false, message }
             });
             if let Err(refusal) = self.note_test(workload.id, &api, &outcome).await {
-                tracing::error!(id = %workload.id, "what came of a test cannot be stored: {}", chain(&refusal));
+                tracing::error!(id = %workload.id, "the result of a connection test cannot be reported: {}", chain(&refusal));
             }
         }
         remains
@@ -49,7 +49,7 @@ impl Supervision {
         let mut patience = Patience::new("the end of a connection test");
         loop {
             match patience.turn(api, &self.hurry).end_connection_test(id, outcome).await {
-                // It is stored what it told.
+                // What it reported is stored.
                 Err(refusal) if refusal.status() == Some(409) => return Ok(()),
                 Err(refusal) if patience.again_until(&refusal, &self.hurry).await => {}
                 answered => return answered,

@@ -1,228 +1,223 @@
-//! Tells the database that tasks live, and hears which are not wanted any more.
+//! The heartbeats of what runs, and between them the looks for what is not to run any more.
+//!
+//! Heartbeats of all tasks of an executor go together. The looks come more often, so that it takes a second until a task
+//! that was cleared or marked is ended, not a heartbeat. Neither waits for the other: a look needs more tables, and a lock
+//! that keeps it waiting (on the whole history, say) keeps no heartbeat.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::pin::pin;
 use std::time::Duration;
 
-use ferroflow_execution::api::Process;
-use ferroflow_model::supervision::EndOrder;
-use ferroflow_python::Remains;
+use ferroflow_execution::Refusal;
+use ferroflow_execution::api::{Process, Unheard};
+use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::Stopwatch;
-use tokio::sync::watch;
-use uuid::Uuid;
 
-pub use look_after::look_after;
+use crate::running::{Running, Ticket};
+use crate::supervise::Supervision;
 
-/// The task instances that an executor runs. A try that was put off may be here twice: once for the process that is
-/// about to end, and once for the next.
-#[derive(Debug, Default)]
-pub struct Running {
-    entries: Mutex<HashMap<Ticket, Entry>>,
-    next: AtomicU64,
+/// How soon it is noticed that a task is not to run any more.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How long the API may take for an answer before that is logged.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// Sends heartbeats of what runs, and ends what is not to run any more, without end. Costs nothing while nothing runs.
+pub async fn send_heartbeats(supervision: &Supervision, running: &Running) {
+    let settings = &supervision.settings;
+    let times = Times {
+        look: LOOK,
+        between_beats: settings.workers.min_heartbeat_interval,
+        limit: settings.scheduler.task_instance_heartbeat_timeout,
+    };
+    tokio::join!(Box::pin(beat(supervision, running, times)), Box::pin(look(supervision, running, times)));
 }
 
-/// One stay of a task instance in an executor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ticket(u64);
+/// Where heartbeats go.
+trait Heartbeats: Sync {
+    fn beat(
+        &self,
+        processes: &[Process],
+    ) -> impl Future<Output = Result<Vec<(Process, Unheard)>, Refusal>> + Send;
 
-#[derive(Debug)]
-struct Entry {
-    id: Uuid,
-    orders: watch::Sender<Option<EndOrder>>,
-    stage: Stage,
-    has_slot: bool,
-    /// What is left of its process, if that cannot be killed.
-    remains: Option<Remains>,
+    fn not_to_run(
+        &self,
+        processes: &[Process],
+    ) -> impl Future<Output = Result<Vec<(Process, Refusal)>, Refusal>> + Send;
 }
 
-/// How far one has come. Whether its row says that it runs means something only while it should say so: one that has
-/// told its state is not unwanted because its row tells that state, and whoever looked at that moment cannot know better.
-#[derive(Debug)]
-enum Stage {
-    /// Its process is not told yet what to run.
-    Starting,
-    /// Its row says that it runs.
-    Running(Beating),
-    /// Its state is on its way to its row. Somebody may have turned it away since.
-    Telling { beating: Beating, is_unwanted: bool },
-    /// Its row says what became of it.
-    Settled,
+impl Heartbeats for Supervision {
+    async fn beat(&self, processes: &[Process]) -> Result<Vec<(Process, Unheard)>, Refusal> {
+        self.api.heartbeats(&self.host.name, processes).await
+    }
+
+    async fn not_to_run(&self, processes: &[Process]) -> Result<Vec<(Process, Refusal)>, Refusal> {
+        self.api.not_to_run(&self.host.name, processes).await
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Beating {
-    pid: i32,
-    last: Stopwatch,
+struct Times {
+    /// Between two looks.
+    look: Duration,
+    between_beats: Duration,
+    /// A task instance without heartbeats for so long may be taken for dead.
+    limit: Duration,
 }
 
-impl Beating {
-    fn process(self, id: Uuid) -> Process {
-        Process { id, pid: self.pid }
-    }
-}
-
-impl Running {
-    /// Takes one up. What it is told to do comes through the receiver.
-    pub fn add(&self, id: Uuid) -> (Ticket, watch::Receiver<Option<EndOrder>>) {
-        let (orders, receiver) = watch::channel(None);
-        let ticket = Ticket(self.next.fetch_add(1, Ordering::Relaxed));
-        let entry = Entry { id, orders, stage: Stage::Starting, has_slot: true, remains: None };
-        self.lock().insert(ticket, entry);
-        (ticket, receiver)
-    }
-
-    pub fn remove(&self, ticket: Ticket) {
-        self.lock().remove(&ticket);
-    }
-
-    /// How many slots they take.
-    pub fn slots(&self) -> usize {
-        self.lock().values().filter(|entry| entry.has_slot).count()
-    }
-
-    /// Its process cannot be killed, and has its slot until it is gone.
-    pub fn cannot_be_killed(&self, ticket: Ticket, remains: Remains) {
-        if let Some(entry) = self.lock().get_mut(&ticket) {
-            entry.remains = Some(remains);
-        }
-    }
-
-    /// It takes no slot any more, but is looked after as before. False if it took none, or if its process is there still.
-    pub fn give_slot_back(&self, ticket: Ticket) -> bool {
-        self.lock().get_mut(&ticket).is_some_and(|entry| {
-            entry.remains.as_ref().is_none_or(Remains::is_gone) && std::mem::take(&mut entry.has_slot)
-        })
-    }
-
-    /// It runs as this process, and its row says so since now.
-    pub fn started(&self, ticket: Ticket, pid: i32) {
-        if let Some(entry) = self.lock().get_mut(&ticket) {
-            entry.stage = Stage::Running(Beating { pid, last: Stopwatch::start() });
-        }
-    }
-
-    /// It tells its state, or could not. Nobody turns it away in between.
-    pub fn tells(&self, ticket: Ticket, is_telling: bool) {
-        let mut running = self.lock();
-        let Some(entry) = running.get_mut(&ticket) else { return };
-        match entry.stage {
-            Stage::Running(beating) if is_telling => {
-                entry.stage = Stage::Telling { beating, is_unwanted: false };
+async fn beat(api: &impl Heartbeats, running: &Running, times: Times) {
+    let mut since = Stopwatch::start();
+    let mut is_any_left = false;
+    loop {
+        tokio::time::sleep(times.look).await;
+        // A row that was locked is tried again soon: others may look at it, too, once it is not.
+        if is_any_left || since.elapsed() >= times.between_beats {
+            let beating = running.beating();
+            let processes = processes(&beating);
+            if processes.is_empty() {
+                is_any_left = false;
+                continue;
             }
-            Stage::Telling { beating, is_unwanted } if !is_telling => {
-                entry.stage = Stage::Running(beating);
-                if is_unwanted {
-                    entry.order(EndOrder::Unwanted);
+            let beat = api.beat(&processes);
+            match answer(beat, "heartbeats of tasks wait", || running.give_up(times.limit)).await {
+                Ok(unheard) => {
+                    since = Stopwatch::start();
+                    is_any_left = heard(running, &beating, unheard);
                 }
-            }
-            _ => {}
-        }
-    }
-
-    /// Its row does not say any more that it runs.
-    pub fn settled(&self, ticket: Ticket) {
-        if let Some(entry) = self.lock().get_mut(&ticket) {
-            entry.stage = Stage::Settled;
-        }
-    }
-
-    /// Tells it to end because it is not wanted any more. What has told its state may finish.
-    pub fn turn_away(&self, id: Uuid) {
-        self.lock().values_mut().filter(|entry| entry.id == id).for_each(Entry::turn_away);
-    }
-
-    /// Tells all of them to end.
-    pub fn order_all(&self, order: EndOrder) {
-        self.lock().values().for_each(|entry| entry.order(order));
-    }
-
-    /// The same because its row does not say any more that it runs.
-    fn turn_away_stay(&self, ticket: Ticket) {
-        if let Some(entry) = self.lock().get_mut(&ticket) {
-            entry.turn_away();
-        }
-    }
-
-    /// Those whose rows say that they run; if they are to be told of, also those whose state is on its way: until it is
-    /// there, others would take them for dead.
-    fn beating(&self, is_beat: bool) -> Vec<(Ticket, Process)> {
-        let running = self.lock();
-        let beating = running.iter().filter_map(|(ticket, entry)| match entry.stage {
-            Stage::Running(beating) => Some((*ticket, beating.process(entry.id))),
-            Stage::Telling { beating, .. } if is_beat => Some((*ticket, beating.process(entry.id))),
-            _ => None,
-        });
-        beating.collect()
-    }
-
-    /// The database has been told of these, but for what it has not taken. Answers whether some of that is to be told again
-    /// soon: others may look at its row.
-    fn heard(&self, beating: &[(Ticket, Process)], untaken: &[Process]) -> bool {
-        let mut running = self.lock();
-        let mut is_any_left = false;
-        for (ticket, process) in beating {
-            let Some(entry) = running.get_mut(ticket) else { continue };
-            let is_told_to_end = entry.orders.borrow().is_some();
-            if let Some(beating) = entry.beating() {
-                beating.last = Stopwatch::start();
-                is_any_left |= !is_told_to_end && untaken.contains(process);
+                Err(refusal) => tracing::warn!("heartbeats of tasks fail: {}", chain(&refusal)),
             }
         }
-        is_any_left
-    }
-
-    /// Whether it runs here and is told of, though others may have locked its row. Once it is not, it is given up here.
-    pub fn lives(&self, id: Uuid, limit: Duration) -> bool {
-        self.lock().values_mut().any(|entry| {
-            entry.id == id && entry.beating().is_some_and(|beating| beating.last.elapsed() < limit)
-        })
-    }
-
-    /// Tells those to end of which nobody has heard for so long that they may be taken for dead. Who tells its state has
-    /// done its work: nothing of it could be done twice.
-    fn give_up(&self, limit: Duration) {
-        for entry in self.lock().values() {
-            if let Stage::Running(beating) = &entry.stage
-                && beating.last.elapsed() >= limit
-            {
-                entry.order(EndOrder::HeartbeatsFailed);
-            }
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Ticket, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        running.give_up(times.limit);
     }
 }
 
-impl Entry {
-    /// Its process, while its row says that it runs.
-    fn beating(&mut self) -> Option<&mut Beating> {
-        match &mut self.stage {
-            Stage::Running(beating) | Stage::Telling { beating, .. } => Some(beating),
-            Stage::Starting | Stage::Settled => None,
+async fn look(api: &impl Heartbeats, running: &Running, times: Times) {
+    loop {
+        tokio::time::sleep(times.look).await;
+        let beating = running.in_rows();
+        let processes = processes(&beating);
+        if processes.is_empty() {
+            continue;
         }
-    }
-
-    fn turn_away(&mut self) {
-        match &mut self.stage {
-            Stage::Starting | Stage::Running(_) => self.order(EndOrder::Unwanted),
-            Stage::Telling { is_unwanted, .. } => *is_unwanted = true,
-            Stage::Settled => {}
+        let looked = api.not_to_run(&processes);
+        match answer(looked, "a look for tasks that were cleared or marked waits", || {}).await {
+            Ok(refused) => turn_away(running, &beating, &refused),
+            Err(refusal) => {
+                tracing::warn!("a look for tasks that were cleared or marked fails: {}", chain(&refusal));
+            }
         }
-    }
-
-    /// Tells it to end, unless it was told already.
-    fn order(&self, order: EndOrder) {
-        self.orders.send_if_modified(|given| {
-            let is_first = given.is_none();
-            given.get_or_insert(order);
-            is_first
-        });
     }
 }
 
-mod look_after;
+fn processes(beating: &[(Ticket, Process)]) -> Vec<Process> {
+    beating.iter().map(|(_, process)| *process).collect()
+}
+
+/// Notes which processes the API has heard of, and ends those that it refuses. Answers whether heartbeats are to be
+/// repeated soon.
+fn heard(running: &Running, beating: &[(Ticket, Process)], unheard: Vec<(Process, Unheard)>) -> bool {
+    let (mut not_taken, mut failed, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for (process, why) in unheard {
+        match why {
+            Unheard::NotTaken => not_taken.push(process),
+            Unheard::Refused(refusal) => refused.push((process, refusal)),
+            Unheard::Failed(refusal) => {
+                tracing::warn!(id = %process.id, "a heartbeat fails: {}", chain(&refusal));
+                failed.push(process);
+            }
+        }
+    }
+    turn_away(running, beating, &refused);
+    let reached: Vec<_> = beating.iter().filter(|(_, process)| !failed.contains(process)).copied().collect();
+    let is_any_left = running.heard(&reached, &not_taken);
+    is_any_left || !failed.is_empty()
+}
+
+/// Waits for the answer, however long that takes: in the database, a statement that is abandoned leaves its connection and
+/// its locks behind.
+async fn answer<T>(
+    asking: impl Future<Output = Result<T, Refusal>>,
+    what_waits: &str,
+    meanwhile: impl Fn(),
+) -> Result<T, Refusal> {
+    let mut asking = pin!(asking);
+    loop {
+        tokio::select! {
+            answered = &mut asking => return answered,
+            () = tokio::time::sleep(ANSWER) => {
+                tracing::warn!("{what_waits} for an answer");
+                meanwhile();
+            }
+        }
+    }
+}
+
+/// Ends the processes that are refused, and no other of the same task instance.
+fn turn_away(running: &Running, beating: &[(Ticket, Process)], refused: &[(Process, Refusal)]) {
+    for (process, refusal) in refused {
+        let Process { id, pid } = process;
+        tracing::debug!(%id, pid, "a task is not to run any more: {}", chain(refusal));
+        let tickets = beating.iter().filter(|(_, beating)| beating == process);
+        tickets.for_each(|(ticket, _)| running.turn_away_entry(*ticket));
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use ferroflow_model::supervision::EndOrder;
+    use tokio::sync::Notify;
+    use uuid::Uuid;
+
+    use super::*;
+
+    /// A database whose looks never come to an end.
+    #[derive(Default)]
+    struct Locked {
+        looks: AtomicUsize,
+        /// As many beats as came after the first look.
+        beats: AtomicUsize,
+        enough: Notify,
+    }
+
+    impl Heartbeats for Locked {
+        async fn beat(&self, processes: &[Process]) -> Result<Vec<(Process, Unheard)>, Refusal> {
+            assert_eq!(processes, [Process { id: Uuid::from_u128(1), pid: 7 }]);
+            if self.looks.load(Ordering::Relaxed) > 0 && self.beats.fetch_add(1, Ordering::Relaxed) == 5 {
+                self.enough.notify_one();
+            }
+            Ok(Vec::new())
+        }
+
+        async fn not_to_run(&self, _: &[Process]) -> Result<Vec<(Process, Refusal)>, Refusal> {
+            self.looks.fetch_add(1, Ordering::Relaxed);
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn a_look_that_hangs_keeps_no_heartbeat() {
+        let (api, running) = (Locked::default(), Running::default());
+        let (ticket, orders) = running.take_up(Uuid::from_u128(1));
+        running.started(ticket, 7);
+        let limit = Duration::from_mins(5);
+        let times = Times { look: Duration::from_millis(1), between_beats: Duration::ZERO, limit };
+        tokio::select! {
+            () = beat(&api, &running, times) => {}
+            () = look(&api, &running, times) => {}
+            () = api.enough.notified() => {}
+        }
+        assert_eq!((api.looks.load(Ordering::Relaxed), *orders.borrow()), (1, None), "one look at a time");
+    }
+
+    #[test]
+    fn only_the_process_that_is_refused_is_turned_away() {
+        let running = Running::default();
+        let id = Uuid::from_u128(1);
+        let ((old, old_orders), (new, new_orders)) = (running.take_up(id), running.take_up(id));
+        running.started(old, 7);
+        running.started(new, 8);
+        turn_away(&running, &running.beating(), &[(Process { id, pid: 7 }, Refusal::Unhandled)]);
+        assert_eq!((*old_orders.borrow(), *new_orders.borrow()), (Some(EndOrder::Unwanted), None));
+    }
+}

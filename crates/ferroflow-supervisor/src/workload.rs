@@ -19,7 +19,7 @@ pub struct ExecuteTask {
     pub log_path: Option<String>,
     /// The task instance.
     pub ti: WorkloadInstance,
-    /// What Sentry is told through; empty for nothing.
+    /// The import path of the integration that Sentry uses; empty for none.
     #[serde(default)]
     pub sentry_integration: String,
 }

@@ -52,7 +52,7 @@ enum Source {
 }
 
 impl Origin {
-    /// To be called when a task from here has been told what to run.
+    /// To be called when a task from here knows what to run.
     pub(crate) fn begun(&self) {
         let source = self.source.clone();
         self.spare.replace(|sink| async move { source.fork(&sink).await });

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::program::{Finished, Program};
-use crate::{given, repository};
+use crate::{finish_warm, given, repository};
 
 /// Airflow in a home of its own, which is gone when this is dropped.
 #[derive(Debug)]
@@ -28,14 +28,14 @@ impl Airflow {
 
     /// Runs `airflow` with these arguments.
     pub fn run(&self, arguments: &[&str]) -> Finished {
-        self.airflow.run(arguments)
+        finish_warm(&self.airflow.command(arguments), "")
     }
 
     /// Runs a Python script of the repository, with text on its standard input.
     pub fn python(&self, script: &str, arguments: &[&str], input: &str) -> Finished {
         let script = repository(script);
         let script = script.to_str().expect("the repository's path is UTF-8");
-        self.python.run_with_input(&[&[script], arguments].concat(), input)
+        finish_warm(&self.python.command(&[&[script], arguments].concat()), input)
     }
 }
 

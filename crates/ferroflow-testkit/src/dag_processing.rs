@@ -1,9 +1,8 @@
 //! A folder of DAG files, a database, and DAG processors at work on them.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::program::Program;
+use crate::warm_python::Dialogue;
 use crate::{Server, TestDb, given, repository};
 
 /// A bundle called `main`, an Airflow home and a database, which are gone when this is dropped.
@@ -32,11 +32,7 @@ pub struct Running {
 
 /// Official code that answers questions about the database: see `testdata/dag_processing/observe.py`.
 #[derive(Debug)]
-pub struct Observer {
-    child: Child,
-    questions: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
+pub struct Observer(Dialogue);
 
 impl Place {
     /// One with an empty bundle. Nothing is throttled, and what is gone is stale soon.
@@ -120,18 +116,8 @@ impl Place {
     /// Asks official code.
     pub fn observe(&self) -> Observer {
         let script = repository("testdata/dag_processing/observe.py");
-        let mut child = self
-            .command(&in_venv("python"), &[])
-            .arg(script)
-            .arg(self.root.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the virtualenv's Python is started");
-        let questions = child.stdin.take().expect("it was piped");
-        let answers = BufReader::new(child.stdout.take().expect("it was piped"));
-        Observer { child, questions, answers }
+        let mut command = self.command(&in_venv("python"), &[]);
+        Observer(Dialogue::with(command.arg(script).arg(self.root.path())))
     }
 
     /// The processes that were started here, and all that those have started, whoever their parent is now.
@@ -233,9 +219,7 @@ impl Drop for Running {
 impl Observer {
     /// The answer to a question.
     pub fn ask(&mut self, question: &Value) -> Value {
-        writeln!(self.questions, "{question}").expect("it is listened to");
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).expect("it answers");
+        let answer = self.0.ask(&question.to_string());
         serde_json::from_str(&answer).unwrap_or_else(|_| panic!("no answer to {question}"))
     }
 
@@ -255,13 +239,6 @@ impl Observer {
     /// All rows that a DAG processor writes, without what differs from run to run.
     pub fn rows(&mut self) -> Value {
         self.ask(&json!(["normalised"]))
-    }
-}
-
-impl Drop for Observer {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
     }
 }
 

@@ -12,11 +12,13 @@ mod faulty;
 mod given;
 mod held;
 mod held_rows;
+mod on_every_database;
 mod program;
 mod refusal;
 pub mod replay;
 pub mod rows;
 mod small_disk;
+mod warm_python;
 
 pub use airflow::Airflow;
 pub use database::{Server, TestDb, creation};
@@ -26,6 +28,7 @@ pub use held::Held;
 pub use held_rows::HeldRows;
 pub use program::{Finished, Program, finish};
 pub use small_disk::SmallDisk;
+pub use warm_python::finish_warm;
 
 /// A folder of the repository, from its root.
 pub fn repository(path: &str) -> std::path::PathBuf {

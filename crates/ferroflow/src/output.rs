@@ -5,7 +5,6 @@
 //! line, so that `grep` finds whole rows.
 
 mod cell;
-mod indented;
 mod progress;
 mod terminal;
 mod text;
@@ -21,7 +20,6 @@ use unicode_width::UnicodeWidthStr as _;
 
 pub(crate) use cell::{Cell, python_repr};
 pub(crate) use ferroflow_model::python_literal;
-pub(crate) use indented::{indented_json, sorted};
 pub(crate) use progress::Progress;
 pub(crate) use terminal::Terminal;
 pub(crate) use text::Text;

@@ -69,7 +69,7 @@ pub async fn run_job<T, E: From<Error>>(
     let (id, ids) = watch::channel(first_id);
     let job = Job { id: JobId(ids), status: Arc::new(LoopStatus::new(job_type, Progress::default())) };
     drop(answered.set(job.id.clone()));
-    runtime.states.add(Arc::clone(&job.status));
+    runtime.states.add(&job.status);
     if services.notifications {
         runtime.listen_to_other_processes();
     }

@@ -20,6 +20,7 @@ use ferroflow_telemetry::{LogForm, clock, start_logging};
 use crate::{Error, runtime};
 
 /// The configuration of this process, checked.
+#[derive(Clone)]
 pub struct Session {
     pub configuration: Configuration,
     pub settings: Arc<Settings>,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 /// A table that is cleaned.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Its name.
     pub name: &'static str,

@@ -112,7 +112,7 @@ impl Comparison {
         for compared in self.field.compared {
             texts.push(self.compare(&self.comparable(compared, condition), condition, binds)?);
         }
-        let text = any(texts);
+        let text = any(&texts);
         Ok(self.field.within.map_or_else(|| text.clone(), |within| within.replace("{condition}", &text)))
     }
 
@@ -138,7 +138,7 @@ impl Comparison {
                 for pattern in patterns {
                     texts.push(self.like(compared, &format!("%{pattern}%"), "", binds)?);
                 }
-                any(texts)
+                any(&texts)
             }
             Condition::Contains(text) => {
                 let escaped = text.replace('!', "!!").replace('%', "!%").replace('_', "!_");
@@ -153,7 +153,7 @@ impl Comparison {
                 for prefix in prefixes {
                     texts.push(self.starts_with(compared, prefix, binds)?);
                 }
-                any(texts)
+                any(&texts)
             }
             Condition::Not(condition) => format!("NOT ({})", self.compare(compared, condition, binds)?),
         })
@@ -181,7 +181,7 @@ impl Comparison {
         if values.contains(&None) {
             texts.push(format!("{compared} IS NULL"));
         }
-        Ok(any(texts))
+        Ok(any(&texts))
     }
 
     /// What is open has not come before now, and will come after every bound from below.
@@ -237,8 +237,8 @@ impl Comparison {
 }
 
 /// Any of these; of none, no row.
-fn any(texts: Vec<String>) -> String {
-    match texts.as_slice() {
+fn any(texts: &[String]) -> String {
+    match texts {
         [] => "1 = 0".to_owned(),
         [text] => text.clone(),
         texts => format!("({})", texts.join(" OR ")),

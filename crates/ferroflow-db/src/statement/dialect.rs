@@ -93,9 +93,9 @@ impl Dialect {
             "use_index" if self == Self::Sqlite => format!("INDEXED BY {argument}"),
             "columns" => return columns(self, argument),
             "seconds" => self.seconds(argument),
+            "returning" | "where_no_other_queues" | "use_index"
             // The whole of a list.
-            "where" | "order" | "page" | "order_keys" => String::new(),
-            "returning" | "where_no_other_queues" | "use_index" => String::new(),
+            | "where" | "order" | "page" | "order_keys" => String::new(),
             _ => return None,
         };
         Some(text)

@@ -1,12 +1,7 @@
-//! Assets: what they are, what happened to them, and what happens when they change.
+//! Assets: what they are, and what happened to them.
 
 mod events;
 mod lookup;
-mod mapped;
-mod mappings;
-mod register;
 
 pub use events::AssetEvents;
 pub(crate) use lookup::active;
-pub use mappings::Mappings;
-pub use register::{Change, Source, register};

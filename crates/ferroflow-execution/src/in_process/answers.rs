@@ -9,12 +9,13 @@ use ferroflow_db::hitl_detail::Question;
 use ferroflow_db::task_instance::lookup::{EarlierInstance, InstanceState};
 use ferroflow_db::task_instance::siblings;
 use ferroflow_model::state::CallbackState;
+use ferroflow_operations::dag_run::RequestedRun;
 
 use crate::api::{
     AssetEventResponse, AssetResponse, Breadcrumb, ConnectionResponse, CreatedRun, DagRun, EventWindow,
     HeldCallback, HitlDetail, PreviousSuccess, PreviousTi, TaskInstanceState, TriggerRun,
 };
-use crate::{AskedRun, AssetEvents, Refusal};
+use crate::{AssetEvents, Refusal};
 
 pub(super) fn dag_run(run: DagRunRow) -> Result<DagRun, Refusal> {
     let conf = run.conf.as_ref().map(|conf| serde_json::from_str(&conf.standard_text())).transpose();
@@ -54,9 +55,9 @@ pub(super) fn previous_success(run: Option<DagRunRow>) -> PreviousSuccess {
     })
 }
 
-pub(super) fn asked_run(request: &TriggerRun) -> AskedRun {
+pub(super) fn requested_run(request: &TriggerRun) -> RequestedRun {
     let TriggerRun { dag_id, run_id, logical_date, run_after, conf, note } = request.clone();
-    AskedRun { dag_id, run_id, logical_date, run_after, conf, partition_key: None, note }
+    RequestedRun { dag_id, run_id, logical_date, run_after, conf, partition_key: None, note }
 }
 
 pub(super) fn breadcrumb(found: siblings::Breadcrumb) -> Breadcrumb {

@@ -8,6 +8,8 @@ use ferroflow_config::Settings;
 use ferroflow_model::Json;
 use ferroflow_model::key::{RunKey, TaskInstanceKey};
 use ferroflow_model::state::{RunState, TaskState};
+use ferroflow_operations::asset::Mappings;
+use ferroflow_operations::dag_run::{self, BadRunIdPattern, RunMaking, trigger_by_task};
 use ferroflow_python::{ForkServer, RunExtensions};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -20,8 +22,7 @@ use crate::api::{
     Process, PutVariable, Reply, RunContext, SkippedTask, Slice, StateUpdate, TaskInstanceState, TestOutcome,
     TriggerRun, Unheard, UnreportedEnd, VariableKeys, VariableKeysPage, XComAddress, XComOf,
 };
-use crate::assets::Mappings;
-use crate::{BadRunIdPattern, Host, LOCK_PATIENCE, Refusal, RunMaking, Service};
+use crate::{Host, LOCK_PATIENCE, Refusal, Service};
 
 /// The Task Execution API in this process.
 #[derive(Clone)]
@@ -171,7 +172,7 @@ impl ExecutionApi for InProcessApi {
     }
 
     fn variable<'a>(&'a self, key: &'a str) -> Reply<'a, Option<String>> {
-        Box::pin(self.service.variable(key))
+        Box::pin(async move { Ok(self.service.secrets().variable(key).await?) })
     }
 
     fn variable_keys<'a>(&'a self, page: &'a VariableKeys) -> Reply<'a, VariableKeysPage> {
@@ -190,7 +191,9 @@ impl ExecutionApi for InProcessApi {
     }
 
     fn connection<'a>(&'a self, conn_id: &'a str) -> Reply<'a, Option<ConnectionResponse>> {
-        Box::pin(async move { Ok(self.service.connection(conn_id).await?.map(answers::connection)) })
+        Box::pin(
+            async move { Ok(self.service.secrets().connection(conn_id).await?.map(answers::connection)) },
+        )
     }
 
     fn xcom<'a>(&'a self, address: &'a XComAddress, of: XComOf) -> Reply<'a, Option<Json>> {
@@ -245,14 +248,15 @@ impl ExecutionApi for InProcessApi {
     fn trigger_run<'a>(&'a self, request: &'a TriggerRun, caller: Uuid) -> Reply<'a, ()> {
         Box::pin(async move {
             let making = self.making()?;
-            self.service.trigger_run(making, &answers::asked_run(request), caller).await
+            let (secrets, request) = (self.service.secrets(), answers::requested_run(request));
+            Ok(trigger_by_task(&secrets, making, &request, caller).await?)
         })
     }
 
     fn clear_run<'a>(&'a self, of: &'a RunKey) -> Reply<'a, ()> {
         Box::pin(async move {
             let making = self.making()?;
-            self.service.clear_run(making, &of.dag_id, &of.run_id).await
+            Ok(dag_run::clear(&self.service.db, making, &of.dag_id, &of.run_id).await?)
         })
     }
 

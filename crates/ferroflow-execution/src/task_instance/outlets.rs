@@ -7,13 +7,12 @@ use ferroflow_db::task_instance::execution::Facts;
 use ferroflow_db::{Error, Json, Tx, asset};
 use ferroflow_model::asset::Asset;
 use ferroflow_model::partition_mapper::MAX_KEY_LENGTH;
+use ferroflow_operations::asset::{Change, EventRules, Mappings, Source, register};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::Rules;
 use crate::api::{AssetProfile, Success};
-use crate::assets::{Change, Mappings, Source, register};
 
 /// What a task writes, and what it noted about that.
 pub(super) struct Outlets {
@@ -76,7 +75,7 @@ impl Outlets {
     pub(super) async fn register(
         &self,
         tx: &mut Tx,
-        (rules, mappings): (&Rules, &Mappings),
+        (rules, mappings): (&EventRules, &Mappings),
         facts: &Facts,
         now: Timestamp,
     ) -> Result<usize, Error> {
@@ -138,7 +137,7 @@ impl Outlets {
     async fn register_asset(
         &self,
         tx: &mut Tx,
-        (rules, mappings): (&Rules, &Mappings),
+        (rules, mappings): (&EventRules, &Mappings),
         facts: &Facts,
         asset: &ActiveAsset,
         now: Timestamp,

@@ -4,6 +4,7 @@ use ferroflow_db::task_instance::execution::{End, Facts};
 use ferroflow_db::{Error, ScopedFutureExt as _, Tx, hitl_detail, task_instance};
 use ferroflow_model::id;
 use ferroflow_model::state::TaskState;
+use ferroflow_operations::asset::Mappings;
 use ferroflow_telemetry::clock;
 use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
@@ -15,7 +16,6 @@ use super::fail_fast::stop_the_rest;
 use super::outlets::{NoOutlets, Outlets};
 use super::waiting::{await_input, defer, reschedule};
 use crate::api::{Ended, Retry, StateUpdate, Success};
-use crate::assets::Mappings;
 use crate::{Refusal, Service};
 
 /// What came of a state that was told.
@@ -183,7 +183,7 @@ impl Service {
         if !task_instance::execution::finish(tx, id, states, ended, name, now).await? {
             return Ok(None);
         }
-        let changes = outlets.register(tx, (&self.rules, mappings), facts, now).await?;
+        let changes = outlets.register(tx, (&self.rules.of_events(), mappings), facts, now).await?;
         if self.rules.clear_state_on_success {
             task_instance::state_store::clear(tx, &facts.key).await?;
         }

@@ -23,7 +23,7 @@ impl Answers for CallbackRequests {
     async fn answer(&self, kind: &str, body: Value) -> Answer {
         let answered = answer_patiently(self, kind, &body, LIMIT).await;
         let asker = || Asker::errand("callback", self.callback);
-        answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR", &asker()))
+        answered.unwrap_or_else(|refusal| refusal.logged_answer(kind, "API_SERVER_ERROR", &asker()))
     }
 }
 

@@ -49,7 +49,7 @@ impl Answers for ConnectionTestRequests {
     async fn answer(&self, kind: &str, body: Value) -> Answer {
         let answered = answer_patiently(self, kind, &body, LIMIT).await;
         let asker = || Asker::errand("connection test", self.test);
-        answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR", &asker()))
+        answered.unwrap_or_else(|refusal| refusal.logged_answer(kind, "API_SERVER_ERROR", &asker()))
     }
 }
 

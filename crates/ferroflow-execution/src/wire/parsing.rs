@@ -28,7 +28,7 @@ impl Answers for ParsingRequests {
     /// The answer to the request of this `type`. There always is one: a child waits for it.
     async fn answer(&self, kind: &str, body: Value) -> Answer {
         let answered = answer_patiently(self, kind, &body, LIMIT).await;
-        answered.unwrap_or_else(|refusal| refusal.told(kind, "GENERIC_ERROR", &self.asker))
+        answered.unwrap_or_else(|refusal| refusal.logged_answer(kind, "GENERIC_ERROR", &self.asker))
     }
 }
 

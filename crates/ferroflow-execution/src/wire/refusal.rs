@@ -31,7 +31,7 @@ impl Asker {
 impl Refusal {
     /// The answer to a message of this kind, which is logged. What cannot be read or is not known at all is answered with
     /// the type of error `not_understood`.
-    pub fn told(self, kind: &str, not_understood: &str, asker: &Asker) -> Answer {
+    pub fn logged_answer(self, kind: &str, not_understood: &str, asker: &Asker) -> Answer {
         let Asker { dag_id, run_id, task_id, map_index, try_number, errand } = asker;
         tracing::warn!(
             dag_id,

@@ -30,7 +30,7 @@ impl Answers for TaskRequests {
     /// answer.
     async fn answer(&self, kind: &str, body: Value) -> Answer {
         let answered = answer_patiently(self, kind, &body, LIMIT).await;
-        answered.unwrap_or_else(|refusal| refusal.told(kind, "API_SERVER_ERROR", &self.asker))
+        answered.unwrap_or_else(|refusal| refusal.logged_answer(kind, "API_SERVER_ERROR", &self.asker))
     }
 }
 

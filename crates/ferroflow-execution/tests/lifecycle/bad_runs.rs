@@ -8,7 +8,7 @@ use ferroflow_db::Dialect;
 use ferroflow_db::task_instance::TaskInstance;
 use ferroflow_db::testing::texts;
 use ferroflow_execution::api::{ExecutionApi, StateUpdate};
-use ferroflow_execution::{HeldSlot, Host, InProcessApi, Reports, Service, Told, Undelivered};
+use ferroflow_execution::{Delivered, HeldSlot, Host, InProcessApi, Reports, Service, Undelivered};
 use ferroflow_model::state::TaskState;
 use ferroflow_model::supervision::{EndOrder, Ending, Exit};
 use ferroflow_testkit::{Server, TestDb};
@@ -30,7 +30,7 @@ const NO_SUCCESS: [&str; 2] = [
 ];
 
 /// How a process ends that was killed.
-const KILLED: Ending = Ending { exit: Exit::Signal(9), told: None, ordered: None };
+const KILLED: Ending = Ending { exit: Exit::Signal(9), reported: None, ordered: None };
 
 #[tokio::test]
 async fn an_end_needs_nothing_of_its_run_but_what_it_writes() {
@@ -45,7 +45,11 @@ async fn an_end_needs_nothing_of_its_run_but_what_it_writes() {
         let stage = Stage::new(&database).await;
         for (state, seeded) in states.into_iter().zip(&instances) {
             let reports = stage.reports(&seeded.instance, Duration::ZERO);
-            assert_eq!(reports.tell(&told(state)).await.unwrap(), Told::Stored, "{state} on {server:?}");
+            assert_eq!(
+                reports.report_state(&told(state)).await.unwrap(),
+                Delivered::Stored,
+                "{state} on {server:?}"
+            );
         }
         let ended = stage.reports(&instances[4].instance, Duration::ZERO).end(KILLED).await;
         assert_eq!(ended.unwrap(), Some(TaskState::Failed));
@@ -148,8 +152,8 @@ async fn what_a_task_told_is_what_is_written_in_the_end() {
         database.execute("UPDATE dag_run SET partition_date = NULL").await;
     };
     let update = told("success");
-    let (delivered, ()) = tokio::join!(reports.tell(&update), mend);
-    assert_eq!(delivered.unwrap(), Told::Stored);
+    let (delivered, ()) = tokio::join!(reports.report_state(&update), mend);
+    assert_eq!(delivered.unwrap(), Delivered::Stored);
     assert_eq!(stage.states().await, ["success"]);
     let log = texts(&stage.service.db, "SELECT event AS answer FROM log").await.unwrap();
     assert_eq!(log, ["success"]);
@@ -179,9 +183,13 @@ async fn what_there_was_no_time_for_is_told_at_the_end() {
         database.execute(statement).await;
     }
     let reports = stage.reports(&running.instance, Duration::MAX);
-    let refusal = reports.tell(&told("success")).await.unwrap_err();
+    let refusal = reports.report_state(&told("success")).await.unwrap_err();
     assert!(refusal.may_pass(), "{refusal}");
-    assert_eq!(reports.tell(&told("failed")).await.unwrap_err().status(), Some(409), "the first word counts");
+    assert_eq!(
+        reports.report_state(&told("failed")).await.unwrap_err().status(),
+        Some(409),
+        "the first word counts"
+    );
     assert_eq!(stage.states().await, ["running"]);
     database.execute("DROP TRIGGER no_success ON task_instance").await;
     let stopped = Ending { ordered: Some(EndOrder::Shutdown), ..KILLED };
@@ -200,7 +208,7 @@ async fn what_there_is_no_time_for_at_the_end_is_left_to_others() {
         database.execute(statement).await;
     }
     let reports = stage.reports(&running.instance, Duration::MAX);
-    reports.tell(&told("success")).await.unwrap_err();
+    reports.report_state(&told("success")).await.unwrap_err();
     assert!(reports.end(KILLED).await.unwrap_err().may_pass());
     assert_eq!(stage.states().await, ["running"]);
     assert_eq!(stage.callbacks().await, Vec::<String>::new());
@@ -215,7 +223,7 @@ async fn what_is_refused_at_the_end_is_not_told_again() {
     let stage = Stage::new(&database).await;
     stage.hurry.cancel();
     let reports = stage.reports(&running.instance, Duration::MAX);
-    reports.tell(&told("success")).await.unwrap_err();
+    reports.report_state(&told("success")).await.unwrap_err();
     database.execute("UPDATE dag_run SET partition_date = NULL").await;
     database.execute("UPDATE task_instance SET state = 'failed'").await;
     assert_eq!(reports.end(KILLED).await.unwrap(), None);

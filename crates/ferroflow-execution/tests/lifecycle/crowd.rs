@@ -6,7 +6,9 @@ use std::time::Duration;
 use ferroflow_db::testing::texts;
 use ferroflow_db::{Db, Options};
 use ferroflow_execution::api::ExecutionApi;
-use ferroflow_execution::{HeldSlot, Host, InProcessApi, LOCK_PATIENCE, Reports, Service, Told, Undelivered};
+use ferroflow_execution::{
+    Delivered, HeldSlot, Host, InProcessApi, LOCK_PATIENCE, Reports, Service, Undelivered,
+};
 use ferroflow_model::state::TaskState;
 use ferroflow_testkit::{HeldRows, Server};
 use serde_json::json;
@@ -58,12 +60,12 @@ async fn a_crowd_that_waits_leaves_connections_to_others(server: Server) {
     tokio::time::timeout(Duration::from_mins(1), beats).await.expect("there is a connection for others");
     assert_eq!(telling.len(), crowd.len(), "all of them wait");
     held.let_go().await;
-    assert_eq!(telling.join_all().await, vec![Told::Stored; crowd.len()]);
+    assert_eq!(telling.join_all().await, vec![Delivered::Stored; crowd.len()]);
     let running = "SELECT state AS answer FROM task_instance WHERE state = 'running'";
     assert_eq!(texts(&service.db, running).await.unwrap(), ["running"]);
 }
 
-async fn tell(service: Arc<Service>, seeded: Seeded) -> Told {
+async fn tell(service: Arc<Service>, seeded: Seeded) -> Delivered {
     let (host, hurry) = (Host { name: "host".to_owned(), user: "user".to_owned() }, CancellationToken::new());
     let api: Arc<dyn ExecutionApi> = Arc::new(InProcessApi::new(Service::clone(&service)));
     let reports = Reports {
@@ -78,5 +80,5 @@ async fn tell(service: Arc<Service>, seeded: Seeded) -> Told {
         undelivered: Undelivered::default(),
     };
     let success = json!({"state": "success", "end_date": THEN.to_string()});
-    reports.tell(&serde_json::from_value(success).unwrap()).await.unwrap()
+    reports.report_state(&serde_json::from_value(success).unwrap()).await.unwrap()
 }

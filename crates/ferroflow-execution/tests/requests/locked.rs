@@ -8,7 +8,8 @@ use ferroflow_db::connection::Connection;
 use ferroflow_db::testing::{change_and_hold, texts};
 use ferroflow_execution::api::TestOutcome;
 use ferroflow_execution::wire::{ConnectionTestRequests, ReportedTest};
-use ferroflow_execution::{Asked, InProcessApi, LOCK_PATIENCE, SecretsBackend, Service};
+use ferroflow_execution::{InProcessApi, LOCK_PATIENCE, Service};
+use ferroflow_operations::secrets::{BackendAnswer, SecretsBackend};
 use ferroflow_python::{Answer, Answers as _};
 use ferroflow_testkit::Server;
 use serde_json::{Value, json};
@@ -37,7 +38,7 @@ impl SecretsBackend for Slow {
         "Slow"
     }
 
-    fn variable<'a>(&'a self, _: &'a str) -> Asked<'a, String> {
+    fn variable<'a>(&'a self, _: &'a str) -> BackendAnswer<'a, String> {
         Box::pin(async {
             if self.asked.fetch_add(1, Ordering::Relaxed) == 1 {
                 self.all.wait().await;
@@ -46,7 +47,7 @@ impl SecretsBackend for Slow {
         })
     }
 
-    fn connection<'a>(&'a self, _: &'a str) -> Asked<'a, Connection> {
+    fn connection<'a>(&'a self, _: &'a str) -> BackendAnswer<'a, Connection> {
         Box::pin(async { Ok(None) })
     }
 }

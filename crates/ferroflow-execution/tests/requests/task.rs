@@ -1,8 +1,9 @@
 //! A task that runs asks: beside Airflow's supervisor and API, and on every database.
 
 use ferroflow_config::{Configuration, Environment, Settings};
+use ferroflow_execution::InProcessApi;
 use ferroflow_execution::wire::{Asker, SdkVersion, TaskRequests};
-use ferroflow_execution::{InProcessApi, RunMaking};
+use ferroflow_operations::dag_run::RunMaking;
 use ferroflow_testkit::{Airflow, Server, TestDb};
 use jiff::ToSpan as _;
 use serde_json::{Value, json};

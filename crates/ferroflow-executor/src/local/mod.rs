@@ -8,7 +8,7 @@ mod tasks;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ferroflow_model::supervision::EndOrder;
-use ferroflow_supervisor::{Running, Supervision, look_after};
+use ferroflow_supervisor::{Running, Supervision, send_heartbeats};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::task::{AbortHandle, JoinSet};
@@ -47,7 +47,9 @@ impl LocalExecutor {
         let shared = Arc::new(Shared { supervision, running, slots, events });
         let looking_after = Arc::clone(&shared);
         let heartbeats =
-            tokio::spawn(async move { look_after(&looking_after.supervision, &looking_after.running).await });
+            tokio::spawn(
+                async move { send_heartbeats(&looking_after.supervision, &looking_after.running).await },
+            );
         let (tasks, others) = (Mutex::default(), Mutex::default());
         Self { shared, tasks, others, heartbeats: heartbeats.abort_handle() }
     }

@@ -2,7 +2,7 @@
 
 That is not work of a task, but what Python and Airflow find out once and remember: how classes relate, how
 messages and templates are read, which modules are needed on the way. Nothing of it leaves this process: no
-plugin is loaded, there is no listener, no XCom is pushed, no metric sent, and the environment is as it was before.
+plugin is loaded, there is no listener, no XCom is pushed, no metric sent, and the environment is as before.
 """
 
 from __future__ import annotations

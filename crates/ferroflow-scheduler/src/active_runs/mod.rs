@@ -1,7 +1,7 @@
 //! The runs that this scheduler looks after, in memory.
 //!
-//! Somebody tells what has changed, and only that is looked at. What nobody tells is found by looking around, now and
-//! then: in the rows that were written since the last time.
+//! Events and notifications tell what has changed, and only that is looked at. What comes by neither is found by the
+//! rescan, now and then: in the rows that were written since the last one.
 
 mod past;
 mod patience;
@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::fair_queue::{Cause, FairQueue};
 use crate::run::{ActiveRun, Compared, Definition};
+use crate::start_runs::Started;
 
 pub use ferroflow_model::key::RunKey;
 pub use patience::Obstacle;
@@ -52,7 +53,7 @@ pub(crate) struct Entry {
     pub(crate) row_id: Option<i64>,
     /// Nothing if it has yet to be read.
     pub(crate) run: Option<Box<ActiveRun>>,
-    /// What is to be read again.
+    /// Instances that are read again before the next step.
     pub(crate) changed: BTreeSet<InstanceRef>,
     pub(crate) has_past_changed: bool,
     /// How the run before stood when it was last asked for, if it is not looked after here.
@@ -108,6 +109,19 @@ impl ActiveRuns {
         self.dirty.add(key, cause);
     }
 
+    /// Tracks runs that have just started.
+    pub(crate) fn track_started(&mut self, started: &[Started]) {
+        for run in started {
+            let key = RunKey { dag_id: run.dag_id.clone(), run_id: run.run_id.clone() };
+            let cause = match run.run_type {
+                RunType::Scheduled | RunType::Backfill => Cause::Crowd,
+                // A user waits for it, however many schedules are due.
+                _ => Cause::Event,
+            };
+            self.track(key, run.id, cause);
+        }
+    }
+
     /// Looks at a run of a DAG that is paused: nothing new of it begins.
     pub(crate) fn track_held(&mut self, key: RunKey, row_id: i64) {
         let entry = self.runs.entry(key.clone()).or_default();
@@ -133,7 +147,7 @@ impl ActiveRuns {
                 None => entry.run = None,
             }
         }
-        // Whoever depends on its past waits for these, and is not held up by anything that was not done before.
+        // Tasks that depend on their past wait for these states, and for no other.
         if state.is_none_or(|state| matches!(state, TaskState::Success | TaskState::Skipped)) {
             self.past_has_changed(&run_key, Some(&key.task_id));
         }
@@ -143,7 +157,7 @@ impl ActiveRuns {
         true
     }
 
-    /// A row was read that somebody may have written. Answers whether it is news.
+    /// A row was read that another process may have written. Answers whether it is news.
     pub(crate) fn see(&mut self, run_id: i64, row: &InstanceRow) -> bool {
         let Some(key) = self.keys.get(&run_id).cloned() else { return false };
         let Some(entry) = self.runs.get_mut(&key) else { return false };

@@ -1,7 +1,7 @@
 //! Runs to which the run before them matters.
 //!
 //! What happens in a run that is looked after is told to the next one, by logical date. Now and then it is asked in the
-//! database which run is before which, and how those stand that are not looked after here: of them nobody tells.
+//! database which run is before which, and how those stand that another scheduler tracks: of them there is no event here.
 
 use std::collections::HashMap;
 

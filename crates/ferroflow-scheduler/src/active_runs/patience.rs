@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{ActiveRuns, Entry, RunKey};
 use crate::fair_queue::Cause;
-use crate::set_aside::cause;
+use crate::refused::cause;
 
 /// What is in the way of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Obstacle {
 
     /// How long a run waits that has met it so often before, without having moved on.
     fn pause(&self, before: u32) -> SignedDuration {
-        // What was read anew after somebody else had written it is right, nearly always.
+        // What was read anew after another transaction had written it is right, nearly always.
         let is_worth_another_try = matches!(self, Self::Changed | Self::Refused(_));
         if is_worth_another_try && before == 0 {
             return SignedDuration::ZERO;
@@ -75,7 +75,7 @@ impl Obstacle {
         (first * 2_i32.pow(doubled.min(10))).min(longest)
     }
 
-    /// Whether it is the same for whoever reads of it: when user code is asked again makes no other of it.
+    /// Whether it is the same to a reader of the log: when user code is asked again makes no other of it.
     fn is_same(&self, other: &Self) -> bool {
         self.name() == other.name() && cause(&self.to_string()) == cause(&other.to_string())
     }
@@ -101,7 +101,7 @@ impl ActiveRuns {
         let is_worth_a_word = obstacle.is_told_after().is_some_and(|times| entry.failures >= times);
         if is_worth_a_word && !entry.told.as_ref().is_some_and(|told| told.is_same(&obstacle)) {
             let (dag_id, run_id, reason) = (&key.dag_id, &key.run_id, obstacle.to_string());
-            tracing::warn!(dag_id, run_id, reason, "a run is set aside, and tried again later every time");
+            tracing::warn!(dag_id, run_id, reason, "run set aside; it is retried with increasing delay");
             entry.told = Some(obstacle);
         }
         let due = (!pause.is_zero()).then(|| now.checked_add(pause).unwrap_or(Timestamp::MAX));
@@ -119,7 +119,7 @@ impl Entry {
     pub(super) fn has_moved_on(&mut self, key: &RunKey) {
         if let Some(obstacle) = self.told.take() {
             let (dag_id, run_id, before) = (&key.dag_id, &key.run_id, obstacle.to_string());
-            tracing::info!(dag_id, run_id, before, "a run that was set aside goes on");
+            tracing::info!(dag_id, run_id, before, "run is no longer set aside");
         }
         (self.failures, self.due, self.put_off_until) = (0, None, None);
     }
@@ -181,6 +181,6 @@ mod tests {
             );
         }
         active_runs.wait_for_nothing();
-        assert_eq!(active_runs.take_dirty(now, 10).len(), 1, "after a clock was set back, nobody waits");
+        assert_eq!(active_runs.take_dirty(now, 10).len(), 1, "after a clock was set back, none waits");
     }
 }

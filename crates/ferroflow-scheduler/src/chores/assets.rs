@@ -8,10 +8,20 @@ use ferroflow_db::asset::orphans::FoundAsset;
 use ferroflow_db::dag::warning::DagWarning;
 use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx, asset, dag};
 use ferroflow_model::stored_assets::{WaitingAsset, activation};
+use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
 
-use super::left::{Done, Left, or_left};
+use super::report::Report;
+use super::{Chore, reported};
+use crate::metrics::Told;
+use crate::refused::{Done, SetAside, or_set_aside};
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "assets in use",
+    every: |settings| Some(settings.scheduler.parsing_cleanup_interval),
+    run: |given| reported(assets(given.cx, given.now)),
+};
 
 /// How many go out of use in one transaction.
 const BATCH: u32 = 500;
@@ -31,7 +41,17 @@ pub struct Assets {
     /// How many values were dropped that were kept for assets out of use.
     pub dropped_values: u64,
     /// What stays as it is.
-    pub left: Vec<Left>,
+    pub set_aside: Vec<SetAside>,
+}
+
+impl Report for Assets {
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        runs::assets_orphaned(self.orphaned.len());
+    }
 }
 
 /// Takes assets out of use that nothing refers to, and into use what something does.
@@ -42,20 +62,20 @@ pub async fn assets(cx: &Context, now: Timestamp) -> Result<Assets, Error> {
         cx.progress.gets_on();
         let (retired, next) = cx.db.transact_in_parts(|tx| retire(tx, id).scope_boxed()).await?;
         report.orphaned.extend(retired.done);
-        report.left.extend(retired.left);
+        report.set_aside.extend(retired.set_aside);
         after = next;
     }
     cx.progress.gets_on();
     let activated = cx.db.transact_in_parts(|tx| activate(tx, now).scope_boxed()).await?;
     (report.activated, report.warned) = activated.done;
-    report.left.extend(activated.left);
+    report.set_aside.extend(activated.set_aside);
     let dropped =
         cx.db.transact(|tx| async move { asset::orphans::drop_state(tx).await }.scope_boxed()).await;
     match dropped {
         Err(error) if !error.is_about_rows() => return Err(error.into()),
         dropped => {
-            let row = |reason| Left::row("what was kept for assets out of use".to_owned(), reason);
-            let dropped = or_left(dropped, cx.db.unreadable(), row, &mut report.left);
+            let row = |reason| SetAside::row("what was kept for assets out of use".to_owned(), reason);
+            let dropped = or_set_aside(dropped, cx.db.unreadable(), row, &mut report.set_aside);
             report.dropped_values = dropped.unwrap_or_default();
         }
     }
@@ -71,8 +91,8 @@ async fn retire(tx: &mut Tx, after: i64) -> Result<(Done<Keys>, Option<i64>), Db
         tx.begin_part().await?;
         let is_retired = asset::orphans::retire(tx, &one).await;
         let is_retired = tx.end_part(is_retired).await?;
-        let row = |reason| Left::row(format!("asset {} ({})", one.name, one.uri), reason);
-        if or_left(is_retired, tx.unreadable(), row, &mut retired.left) == Some(true) {
+        let row = |reason| SetAside::row(format!("asset {} ({})", one.name, one.uri), reason);
+        if or_set_aside(is_retired, tx.unreadable(), row, &mut retired.set_aside) == Some(true) {
             retired.done.push((one.name, one.uri));
         }
     }
@@ -92,20 +112,20 @@ async fn activate(tx: &mut Tx, now: Timestamp) -> Result<Done<(Keys, Keys)>, DbE
         .map(|((_, group, dags), key)| WaitingAsset { key: *key, group, dags })
         .collect();
     let decided = activation(&waiting, &claims);
-    let (mut activated, mut left) = (Keys::new(), Vec::new());
+    let (mut activated, mut set_aside) = (Keys::new(), Vec::new());
     for (name, uri) in &decided.activated {
         tx.begin_part().await?;
         let done = asset::active::insert_unless_claimed(tx, (name, uri)).await;
         let done = tx.end_part(done).await?;
-        let row = |reason| Left::row(format!("asset {name} ({uri})"), reason);
-        if or_left(done, tx.unreadable(), row, &mut left).is_some() {
+        let row = |reason| SetAside::row(format!("asset {name} ({uri})"), reason);
+        if or_set_aside(done, tx.unreadable(), row, &mut set_aside).is_some() {
             activated.push(((*name).to_owned(), (*uri).to_owned()));
         }
     }
     let warned: Keys =
         decided.warnings.iter().map(|(dag, message)| ((*dag).to_owned(), message.clone())).collect();
-    warn(tx, &warned, now, &mut left).await?;
-    Ok(Done { done: (activated, warned), left })
+    warn(tx, &warned, now, &mut set_aside).await?;
+    Ok(Done { done: (activated, warned), set_aside })
 }
 
 /// Makes the warnings what they should be, and writes only what is not.
@@ -113,7 +133,7 @@ async fn warn(
     tx: &mut Tx,
     wanted: &[(String, String)],
     now: Timestamp,
-    left: &mut Vec<Left>,
+    set_aside: &mut Vec<SetAside>,
 ) -> Result<(), DbError> {
     let stored = asset::orphans::warnings(tx, CONFLICT).await?;
     for old in &stored {
@@ -121,7 +141,7 @@ async fn warn(
             tx.begin_part().await?;
             let deleted = dag::warning::delete(tx, &old.dag_id, CONFLICT).await;
             let deleted = tx.end_part(deleted).await?;
-            or_left(deleted, tx.unreadable(), |reason| warning_of(&old.dag_id, reason), left);
+            or_set_aside(deleted, tx.unreadable(), |reason| warning_of(&old.dag_id, reason), set_aside);
         }
     }
     for (dag_id, message) in wanted {
@@ -136,11 +156,11 @@ async fn warn(
         tx.begin_part().await?;
         let warned = asset::orphans::warn(tx, &warning, now).await;
         let warned = tx.end_part(warned).await?;
-        or_left(warned, tx.unreadable(), |reason| warning_of(dag_id, reason), left);
+        or_set_aside(warned, tx.unreadable(), |reason| warning_of(dag_id, reason), set_aside);
     }
     Ok(())
 }
 
-fn warning_of(dag_id: &str, reason: String) -> Left {
-    Left { dag_id: Some(dag_id.to_owned()), row: format!("the warning of DAG {dag_id}"), reason }
+fn warning_of(dag_id: &str, reason: String) -> SetAside {
+    SetAside { dag_id: Some(dag_id.to_owned()), row: format!("the warning of DAG {dag_id}"), reason }
 }

@@ -1,7 +1,7 @@
-//! Task instances that wait for a person, and have for too long.
+//! Task instances that wait for a human's answer, and have for too long.
 //!
-//! Locks: their rows in `task_instance`, without waiting for those that somebody else has; then their questions, in the
-//! order of those who answer.
+//! Locks: their rows in `task_instance`, without waiting for those that another transaction has; then their questions, in the
+//! order in which an answer takes them.
 
 use ferroflow_db::hitl_detail::answer::Answer;
 use ferroflow_db::hitl_detail::{self, Question};
@@ -17,26 +17,45 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::deferred::FAIL;
-use super::left::{Left, or_left, so_far};
+use super::report::{FollowUp, Report};
+use super::{Chore, reported};
+use crate::refused::{SetAside, or_set_aside, so_far};
 use crate::{Context, Error};
 
-/// How many are dealt with in one transaction: people who answer others must not wait long.
+pub(crate) const CHORE: Chore = Chore {
+    name: "task instances whose question was not answered in time",
+    every: |settings| Some(settings.scheduler.trigger_timeout_check_interval),
+    run: |given| reported(awaiting_input(given.cx, given.now)),
+};
+
+/// How many are dealt with in one transaction: humans who answer others must not wait long.
 const BATCH: u32 = 100;
 
-/// What became of those that nobody answered in time. All of them are scheduled now.
+/// What became of those that were not answered in time. All of them are scheduled now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AwaitingInput {
     /// Those that go on: with an answer after all, or with their defaults.
     pub answered: Vec<TaskInstanceKey>,
-    /// Those that are told that nobody answered.
+    /// Those that are told that there was no answer.
     pub unanswered: Vec<TaskInstanceKey>,
     /// Those that cannot go on, and why: they fail.
     pub refused: Vec<(TaskInstanceKey, String)>,
     /// Those that wait on.
-    pub left: Vec<Left>,
+    pub set_aside: Vec<SetAside>,
 }
 
-/// Lets those go on that waited for a person for too long.
+impl Report for AwaitingInput {
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let changed = self.answered.iter().chain(&self.unanswered).cloned().collect();
+        FollowUp { changed, rescan: true, ..FollowUp::default() }
+    }
+}
+
+/// Lets those go on that waited for a human for too long.
 pub async fn awaiting_input(cx: &Context, now: Timestamp) -> Result<AwaitingInput, Error> {
     let mut report = AwaitingInput::default();
     let mut after = Uuid::nil();
@@ -50,7 +69,7 @@ pub async fn awaiting_input(cx: &Context, now: Timestamp) -> Result<AwaitingInpu
         report.answered.extend(some.answered);
         report.unanswered.extend(some.unanswered);
         report.refused.extend(some.refused);
-        report.left.extend(some.left);
+        report.set_aside.extend(some.set_aside);
         let Some(next) = next else { return Ok(report) };
         after = next;
     }
@@ -63,8 +82,8 @@ async fn settle(tx: &mut Tx, after: Uuid, now: Timestamp) -> Result<(AwaitingInp
         tx.begin_part().await?;
         let settled = settle_one(tx, &one, now).await;
         let settled = tx.end_part(settled).await?;
-        let row = |reason| Left::instance(&one.key, reason);
-        match or_left(settled, tx.unreadable(), row, &mut report.left) {
+        let row = |reason| SetAside::instance(&one.key, reason);
+        match or_set_aside(settled, tx.unreadable(), row, &mut report.set_aside) {
             Some(Settled::Answered) => report.answered.push(one.key),
             Some(Settled::Unanswered) => report.unanswered.push(one.key),
             Some(Settled::Refused(problem)) => report.refused.push((one.key, problem)),
@@ -134,7 +153,7 @@ async fn answer_by_default(
         let answer = Answer { responded_at: now, responded_by: Value::Null, chosen_options, params_input };
         return Ok(answer_event(&answer, true));
     }
-    // Somebody was faster.
+    // A human was faster.
     given_answer(tx, one).await
 }
 

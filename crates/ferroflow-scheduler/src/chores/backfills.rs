@@ -1,16 +1,26 @@
 //! Backfills of which all runs have ended, and those whose makers are gone before they were complete.
 //!
-//! Lock: the row in `backfill`, without waiting for one that somebody else has. Who goes on with a backfill locks more, in
+//! Lock: the row in `backfill`, without waiting for one that another transaction has. Going on with a backfill locks more, in
 //! transactions of its own.
 
+use std::time::Duration;
+
 use ferroflow_db::{ScopedFutureExt as _, backfill};
-use ferroflow_execution::RunMaking;
-use ferroflow_execution::backfill::{abandoned_before, finish};
+use ferroflow_operations::backfill::{abandoned_before, finish};
+use ferroflow_operations::dag_run::RunMaking;
 use ferroflow_telemetry::chain;
 use jiff::{SignedDuration, Timestamp};
 
-use super::left::{Done, Left, or_left, so_far};
+use super::report::Report;
+use super::{Chore, reported};
+use crate::refused::{Done, SetAside, or_set_aside, so_far};
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "completed backfills",
+    every: |_| Some(Duration::from_secs(30)),
+    run: |given| reported(backfills(given.cx, given.now)),
+};
 
 /// For so long a backfill without runs may be in the making.
 const IN_THE_MAKING: SignedDuration = SignedDuration::from_mins(2);
@@ -18,7 +28,7 @@ const IN_THE_MAKING: SignedDuration = SignedDuration::from_mins(2);
 /// Notes which backfills are completed, and returns them. Goes on with those that were left half made.
 pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Done<Vec<i64>>, Error> {
     let mut report = Done::default();
-    go_on_with_abandoned(cx, now, &mut report.left).await?;
+    go_on_with_abandoned(cx, now, &mut report.set_aside).await?;
     let made_before = now.checked_sub(IN_THE_MAKING).unwrap_or(Timestamp::MIN);
     let found = cx
         .db
@@ -32,8 +42,8 @@ pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Done<Vec<i64>>, E
         match done.await {
             Err(error) if !error.is_about_rows() => return so_far(report, error.into()),
             done => {
-                let row = |reason| Left::row(format!("backfill {id}"), reason);
-                if or_left(done, cx.db.unreadable(), row, &mut report.left) == Some(true) {
+                let row = |reason| SetAside::row(format!("backfill {id}"), reason);
+                if or_set_aside(done, cx.db.unreadable(), row, &mut report.set_aside) == Some(true) {
                     report.done.push(id);
                 }
             }
@@ -42,9 +52,19 @@ pub async fn backfills(cx: &Context, now: Timestamp) -> Result<Done<Vec<i64>>, E
     Ok(report)
 }
 
-/// Takes backfills over that nobody makes any more. They are made beside the loop: there may be thousands of runs, and
+impl Report for Done<Vec<i64>> {
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
+    }
+}
+
+/// Takes over backfills whose makers are gone. They are made beside the loop: there may be thousands of runs, and
 /// Python may have a say.
-async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>) -> Result<(), Error> {
+async fn go_on_with_abandoned(
+    cx: &Context,
+    now: Timestamp,
+    set_aside: &mut Vec<SetAside>,
+) -> Result<(), Error> {
     let before = abandoned_before(now);
     let found = cx
         .db
@@ -61,21 +81,21 @@ async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>
             Err(error) if !error.is_about_rows() => return Err(error.into()),
             is_ours => {
                 let row =
-                    |reason| Left { dag_id: Some(dag_id.clone()), row: format!("backfill {id}"), reason };
-                if or_left(is_ours, cx.db.unreadable(), row, left) != Some(true) {
+                    |reason| SetAside { dag_id: Some(dag_id.clone()), row: format!("backfill {id}"), reason };
+                if or_set_aside(is_ours, cx.db.unreadable(), row, set_aside) != Some(true) {
                     continue;
                 }
             }
         }
-        let (service, making) = (cx.service.clone(), making(cx)?);
+        let (secrets, making) = (cx.service.secrets(), making(cx)?);
         tokio::spawn(async move {
-            match finish(&service, &making, id).await {
+            match finish(&secrets, &making, id).await {
                 Ok(made) => {
                     tracing::info!(
                         dag_id,
                         backfill_id = id,
                         runs = made.made,
-                        "an interrupted backfill is complete"
+                        "interrupted backfill is complete"
                     );
                 }
                 Err(refusal) => {
@@ -84,7 +104,7 @@ async fn go_on_with_abandoned(cx: &Context, now: Timestamp, left: &mut Vec<Left>
                         dag_id,
                         backfill_id = id,
                         reason,
-                        "an interrupted backfill cannot be completed"
+                        "interrupted backfill cannot be completed"
                     );
                 }
             }

@@ -1,4 +1,4 @@
-//! Connections that somebody wants to be tried.
+//! Connections that a user wants to have tested.
 //!
 //! Locks: the rows in `connection_test_request`, without waiting for those that another scheduler has.
 
@@ -7,12 +7,28 @@ use std::time::Duration;
 
 use ferroflow_db::connection::test_request::{self, PendingTest, StaleTest, TestCounts};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx};
-use ferroflow_executor::{ExecutorSet, WorkloadKind};
+use ferroflow_executor::{ExecutorSet, TestConnection, Workload, WorkloadKind};
+use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::left::{Done, Left, or_left, so_far};
+use super::report::{FollowUp, Report};
+use super::{Chore, EVERY_LOOP, reported};
+use crate::metrics::Told;
+use crate::refused::{Done, SetAside, or_set_aside, so_far};
 use crate::{Context, Error};
+
+pub(crate) const STALE: Chore = Chore {
+    name: "stale connection tests",
+    every: |settings| Some(settings.connection_test.reaper_interval),
+    run: |given| reported(stale_connection_tests(given.cx, given.now)),
+};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "connection tests",
+    every: |_| Some(EVERY_LOOP),
+    run: |given| reported(connection_tests(given.cx, given.now, given.executors)),
+};
 
 /// How many silent ones are given up at a time; the others are by the next chore.
 const BATCH: usize = 100;
@@ -27,7 +43,36 @@ pub struct ConnectionTests {
     /// Those that no executor makes, and why; they have failed.
     pub refused: Vec<(Uuid, String)>,
     /// Those that stay as they are.
-    pub left: Vec<Left>,
+    pub set_aside: Vec<SetAside>,
+}
+
+impl Report for ConnectionTests {
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let hand_over = self.queued.iter().map(|test| {
+            let (id, connection_id) = (test.id, test.connection_id.clone());
+            let workload = Workload::TestConnection(TestConnection { id, connection_id });
+            (test.executor.clone(), workload)
+        });
+        FollowUp { hand_over: hand_over.collect(), ..FollowUp::default() }
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        scheduling::connection_tests(self.counts.active, self.counts.pending);
+    }
+}
+
+impl Report for Done<Vec<StaleTest>> {
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        self.done.iter().for_each(|test| scheduling::connection_test_reaped(&test.state));
+    }
 }
 
 /// Picks the tests that go to executors, as many as `[connection_test] max_concurrency` leaves room for.
@@ -55,11 +100,11 @@ pub async fn connection_tests(
             Err(error) => return so_far(report, error.into()),
         };
         for (id, reason) in &some.refused {
-            tracing::warn!(%id, reason, "a connection is not tried");
+            tracing::warn!(%id, reason, "connection test has failed: no executor can run it");
         }
         report.queued.extend(some.queued);
         report.refused.extend(some.refused);
-        report.left.extend(some.left);
+        report.set_aside.extend(some.set_aside);
         if kept_back.is_empty() {
             break;
         }
@@ -81,7 +126,7 @@ async fn pick(
     let (mut report, mut kept_back) = (ConnectionTests::default(), Vec::new());
     let pending = test_request::lock_pending(tx, limit(passed, wanted)).await?;
     for test in pending.into_iter().filter(|test| !passed.contains(&test.id)).take(wanted) {
-        if cx.kept_back.has_to_wait(test.id, now, &mut report.left) {
+        if cx.row_retries.has_to_wait(test.id, now, &mut report.set_aside) {
             kept_back.push(test.id);
             continue;
         }
@@ -92,9 +137,9 @@ async fn pick(
             Some(reason) => test_request::fail(tx, test.id, "pending", reason, now).await,
         };
         let changed = tx.end_part(changed).await?;
-        let row = |reason| Left::row(format!("connection test {}", test.id), reason);
+        let row = |reason| SetAside::row(format!("connection test {}", test.id), reason);
         let changed =
-            cx.kept_back.or_kept_back(test.id, changed, tx.unreadable(), row, &mut report.left, now);
+            cx.row_retries.or_retry_later(test.id, changed, tx.unreadable(), row, &mut report.set_aside, now);
         match (changed, why_not) {
             (Some(true), None) => report.queued.push(test),
             (Some(true), Some(reason)) => report.refused.push((test.id, reason)),
@@ -135,10 +180,10 @@ pub async fn stale_connection_tests(cx: &Context, now: Timestamp) -> Result<Done
             Err(error) => return so_far(report, error.into()),
         };
         for StaleTest { id, connection_id, state } in &some.done {
-            tracing::warn!(%id, connection = connection_id, state, "a test of a connection is given up");
+            tracing::warn!(%id, connection = connection_id, state, "connection test timed out");
         }
         report.done.extend(some.done);
-        report.left.extend(some.left);
+        report.set_aside.extend(some.set_aside);
         if kept_back.is_empty() {
             return Ok(report);
         }
@@ -165,8 +210,8 @@ async fn reap(
         tx.begin_part().await?;
         let failed = test_request::fail(tx, test.id, &test.state, &reason, now).await;
         let failed = tx.end_part(failed).await?;
-        let row = |reason| Left::row(format!("connection test {}", test.id), reason);
-        match or_left(failed, tx.unreadable(), row, &mut given_up.left) {
+        let row = |reason| SetAside::row(format!("connection test {}", test.id), reason);
+        match or_set_aside(failed, tx.unreadable(), row, &mut given_up.set_aside) {
             Some(true) => given_up.done.push(test),
             Some(false) => {}
             None => kept_back.push(test.id),

@@ -12,13 +12,24 @@ use ferroflow_execution::BesideRun;
 use ferroflow_model::sdk_json;
 use ferroflow_model::state::CallbackState;
 use ferroflow_telemetry::chain;
+use ferroflow_telemetry::metrics::runs;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::deadline_context::{context, with_context};
-use super::left::{Left, so_far};
+use super::executor_callbacks;
+use super::report::{FollowUp, Report};
+use super::{Chore, EVERY_LOOP, reported};
+use crate::metrics::Told;
+use crate::refused::{SetAside, so_far};
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "missed deadlines",
+    every: |_| Some(EVERY_LOOP),
+    run: |given| reported(deadlines(given.cx, given.now)),
+};
 
 /// How many are dealt with in one transaction; with more, the chore goes on.
 const BATCH: u32 = 100;
@@ -36,7 +47,22 @@ pub struct Deadlines {
     /// Whether a callback waits for an executor now.
     pub has_executor_callbacks: bool,
     /// Those that stay as they are.
-    pub left: Vec<Left>,
+    pub set_aside: Vec<SetAside>,
+}
+
+impl Report for Deadlines {
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let hastens = self.has_executor_callbacks.then_some(executor_callbacks::CHORE.name);
+        FollowUp { hastens: hastens.into_iter().collect(), ..FollowUp::default() }
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        self.missed.iter().for_each(|(_, dag_id, run_id)| runs::deadline_missed(dag_id, run_id));
+    }
 }
 
 /// Hands over the callbacks of deadlines that have passed: to triggerers, or to executors.
@@ -51,10 +77,10 @@ pub async fn deadlines(cx: &Context, now: Timestamp) -> Result<Deadlines, Error>
             Err(error) => return so_far(report, error.into()),
         };
         for (deadline, reason) in &some.refused {
-            tracing::error!(%deadline, reason, "a missed deadline cannot be told");
+            tracing::error!(%deadline, reason, "callback of a missed deadline has failed");
         }
         report.missed.extend(some.missed);
-        report.left.extend(some.left);
+        report.set_aside.extend(some.set_aside);
         report.refused.extend(some.refused);
         report.has_executor_callbacks |= some.has_executor_callbacks;
         let Some(next) = next else { return Ok(report) };
@@ -72,11 +98,11 @@ async fn deal_with_some(
     let Page { found, next } = deadline::missed::lock(tx, now, skipped, BATCH).await?;
     let mut kept_back = 0;
     for deadline in found {
-        if cx.kept_back.has_to_wait(deadline.id, now, &mut report.left) {
+        if cx.row_retries.has_to_wait(deadline.id, now, &mut report.set_aside) {
             kept_back += 1;
             continue;
         }
-        match tell_or_fail(tx, cx, &deadline, now, &mut report.left).await? {
+        match tell_or_fail(tx, cx, &deadline, now, &mut report.set_aside).await? {
             Some(Dealt::Told { run, to_executor }) => {
                 report.has_executor_callbacks |= to_executor;
                 report.missed.push((deadline.id, run.dag_id, run.run_id));
@@ -99,14 +125,14 @@ enum Dealt {
     Gone,
 }
 
-/// Tells of one. If the database does not take what is to be told, its callback has failed; nothing is answered if it does
-/// not take that either, or will once somebody has mended rights, the schema, or a row that cannot be read.
+/// Hands over one. If the database refuses that, its callback has failed; nothing is answered if it refuses that, too, or
+/// would not once an operator has mended rights, the schema, or a row that cannot be read.
 async fn tell_or_fail(
     tx: &mut Tx,
     cx: &Context,
     deadline: &MissedDeadline,
     now: Timestamp,
-    left: &mut Vec<Left>,
+    set_aside: &mut Vec<SetAside>,
 ) -> Result<Option<Dealt>, DbError> {
     tx.begin_part().await?;
     let dealt = deal_with(tx, cx, deadline, now).await;
@@ -121,8 +147,8 @@ async fn tell_or_fail(
         let failed = give_up(tx, deadline, &reason, now).await;
         dealt = tx.end_part(failed).await?;
     }
-    let row = |reason| Left::row(format!("deadline {}", deadline.id), reason);
-    Ok(cx.kept_back.or_kept_back(deadline.id, dealt, tx.unreadable(), row, left, now))
+    let row = |reason| SetAside::row(format!("deadline {}", deadline.id), reason);
+    Ok(cx.row_retries.or_retry_later(deadline.id, dealt, tx.unreadable(), row, set_aside, now))
 }
 
 async fn give_up(

@@ -1,6 +1,6 @@
 //! Deferred task instances whose trigger has not fired in time.
 //!
-//! Locks: their rows in `task_instance`, without waiting for those that somebody else has.
+//! Locks: their rows in `task_instance`, without waiting for those that another transaction has.
 
 use ferroflow_db::task_instance::execution::Continuation;
 use ferroflow_db::task_instance::{TaskInstanceKey, overdue};
@@ -10,8 +10,16 @@ use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::left::{Done, Left, or_left, so_far};
+use super::report::{FollowUp, Report};
+use super::{Chore, reported};
+use crate::refused::{Done, SetAside, or_set_aside, so_far};
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "deferred task instances that time out",
+    every: |settings| Some(settings.scheduler.trigger_timeout_check_interval),
+    run: |given| reported(deferred(given.cx, given.now)),
+};
 
 /// How many are dealt with in one transaction.
 const BATCH: u32 = 500;
@@ -31,9 +39,19 @@ pub async fn deferred(cx: &Context, now: Timestamp) -> Result<Done<Vec<TaskInsta
             Err(error) => return so_far(report, error.into()),
         };
         report.done.extend(some.done);
-        report.left.extend(some.left);
+        report.set_aside.extend(some.set_aside);
         let Some(next) = next else { return Ok(report) };
         after = next;
+    }
+}
+
+impl Report for Done<Vec<TaskInstanceKey>> {
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        FollowUp { changed: self.done.clone(), rescan: true, ..FollowUp::default() }
     }
 }
 
@@ -50,8 +68,8 @@ async fn time_out(tx: &mut Tx, after: Uuid, now: Timestamp) -> Result<TimedOut, 
         tx.begin_part().await?;
         let gone_on = overdue::resume_timed_out(tx, &ids, TaskState::Deferred, continuation, now).await;
         let gone_on = tx.end_part(gone_on).await?;
-        let row = |reason| Left::instance(&some[0].key, reason);
-        if or_left(gone_on, tx.unreadable(), row, &mut report.left).is_some() {
+        let row = |reason| SetAside::instance(&some[0].key, reason);
+        if or_set_aside(gone_on, tx.unreadable(), row, &mut report.set_aside).is_some() {
             report.done.extend(some.iter().map(|one| one.key.clone()));
         }
     }

@@ -5,20 +5,31 @@
 
 use std::collections::HashSet;
 
+use std::time::Duration;
+
 use ferroflow_db::callback::due::{Holder, Move};
 use ferroflow_db::callback::{self, Callback};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, deadline};
-use ferroflow_executor::{Bundle, ExecuteCallback, ExecutorSet, WorkloadKind};
+use ferroflow_executor::{Bundle, ExecuteCallback, ExecutorSet, Workload, WorkloadKind};
 use ferroflow_model::extended_json;
 use ferroflow_model::state::CallbackState;
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::left::{Left, or_left, so_far};
 use super::lost_callbacks::lost_callbacks;
+use super::report::{FollowUp, Report};
+use super::{Chore, reported};
 use crate::error::or_reason;
+use crate::refused::{SetAside, or_set_aside, so_far};
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "callbacks for executors",
+    // There is no index to find them by, and a missed deadline hastens this.
+    every: |_| Some(Duration::from_secs(30)),
+    run: |given| reported(executor_callbacks(given.cx, given.now, given.executors)),
+};
 
 /// How many are dealt with at a time; the others are by the next chore.
 const BATCH: usize = 100;
@@ -42,7 +53,20 @@ pub struct ExecutorCallbacks {
     /// Those that were taken back from executors that are gone.
     pub taken_back: Vec<Uuid>,
     /// Those that stay as they are.
-    pub left: Vec<Left>,
+    pub set_aside: Vec<SetAside>,
+}
+
+impl Report for ExecutorCallbacks {
+    fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let queued = self.queued.iter();
+        let hand_over =
+            queued.map(|one| (one.executor.clone(), Workload::ExecuteCallback(one.workload.clone())));
+        FollowUp { hand_over: hand_over.collect(), ..FollowUp::default() }
+    }
 }
 
 /// Picks the callbacks that go to executors, as many as these have room for.
@@ -52,8 +76,11 @@ pub async fn executor_callbacks(
     executors: &ExecutorSet,
 ) -> Result<ExecutorCallbacks, Error> {
     let lost = lost_callbacks(cx, executors, now).await?;
-    let mut report =
-        ExecutorCallbacks { taken_back: lost.done, left: lost.left, ..ExecutorCallbacks::default() };
+    let mut report = ExecutorCallbacks {
+        taken_back: lost.done,
+        set_aside: lost.set_aside,
+        ..ExecutorCallbacks::default()
+    };
     let room = executors.room(WorkloadKind::ExecuteCallback).min(BATCH);
     let mut passed = HashSet::new();
     while report.queued.len() < room {
@@ -68,11 +95,11 @@ pub async fn executor_callbacks(
             Err(error) => return so_far(report, error.into()),
         };
         for (id, reason) in &some.refused {
-            tracing::error!(%id, reason, "a callback is not run");
+            tracing::error!(%id, reason, "callback has failed: no executor can run it");
         }
         report.queued.extend(some.queued);
         report.refused.extend(some.refused);
-        report.left.extend(some.left);
+        report.set_aside.extend(some.set_aside);
         if kept_back.is_empty() {
             break;
         }
@@ -97,8 +124,8 @@ async fn pick(
         tx.begin_part().await?;
         let picked = pick_one(tx, callback, executors, job_id).await;
         let picked = tx.end_part(picked).await?;
-        let row = |reason| Left::row(format!("callback {}", callback.id), reason);
-        match or_left(picked, tx.unreadable(), row, &mut report.left) {
+        let row = |reason| SetAside::row(format!("callback {}", callback.id), reason);
+        match or_set_aside(picked, tx.unreadable(), row, &mut report.set_aside) {
             Some(Some(Ok(queued))) => report.queued.push(queued),
             Some(Some(Err(reason))) => report.refused.push((callback.id, reason)),
             Some(None) => {}
@@ -108,7 +135,7 @@ async fn pick(
     Ok((report, kept_back))
 }
 
-/// Moves one on, if nobody else has: to an executor, or to its end, with the reason.
+/// Moves one on, if no other transaction has: to an executor, or to its end, with the reason.
 async fn pick_one(
     tx: &mut Tx,
     callback: &Callback,

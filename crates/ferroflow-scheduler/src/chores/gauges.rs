@@ -4,8 +4,30 @@ use ferroflow_db::monitoring::gauges::{self, PoolUse, TaskCount};
 use ferroflow_db::pool::Pool;
 use ferroflow_db::{ScopedFutureExt as _, Tx};
 use ferroflow_model::state::TaskState;
+use ferroflow_telemetry::metrics::scheduling;
 
+use super::report::Report;
+use super::{Chore, are_metrics_on, reported};
+use crate::metrics::{self, Told};
 use crate::{Context, Error};
+
+pub(crate) const POOL_SLOTS: Chore = Chore {
+    name: "metrics of pools",
+    every: |settings| are_metrics_on(settings).then_some(settings.scheduler.pool_metrics_interval),
+    run: |given| reported(pool_slots(given.cx)),
+};
+
+pub(crate) const TASK_COUNTS: Chore = Chore {
+    name: "metrics of task instances",
+    every: |settings| are_metrics_on(settings).then_some(settings.scheduler.ti_metrics_interval),
+    run: |given| reported(task_counts(given.cx)),
+};
+
+pub(crate) const RUNNING_RUNS: Chore = Chore {
+    name: "metrics of runs",
+    every: |settings| are_metrics_on(settings).then_some(settings.scheduler.dagrun_metrics_interval),
+    run: |given| reported(running_runs(given.cx)),
+};
 
 /// The slots of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +83,29 @@ pub async fn task_counts(cx: &Context) -> Result<Vec<TaskCount>, Error> {
 }
 
 /// How many runs are running.
-pub async fn running_runs(cx: &Context) -> Result<i64, Error> {
-    Ok(cx.db.read(|tx| async move { gauges::running_runs(tx).await }.scope_boxed()).await?)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunningRuns(pub i64);
+
+/// How many runs are running.
+pub async fn running_runs(cx: &Context) -> Result<RunningRuns, Error> {
+    let found = cx.db.read(|tx| async move { gauges::running_runs(tx).await }.scope_boxed());
+    Ok(RunningRuns(found.await?))
+}
+
+impl Report for Vec<PoolSlots> {
+    fn measure(&self, _told: &mut Told) {
+        self.iter().for_each(metrics::pool_slots);
+    }
+}
+
+impl Report for Vec<TaskCount> {
+    fn measure(&self, told: &mut Told) {
+        told.task_counts(self);
+    }
+}
+
+impl Report for RunningRuns {
+    fn measure(&self, _told: &mut Told) {
+        scheduling::running_runs(self.0);
+    }
 }

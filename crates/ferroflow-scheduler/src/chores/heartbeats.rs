@@ -1,4 +1,4 @@
-//! Task instances that have gone silent.
+//! Task instances without heartbeat.
 //!
 //! Lock: each row in `task_instance`, for the transaction that ends its try. Airflow leaves the row to the event that it
 //! has its executor invent; here the scan itself changes it, once.
@@ -10,11 +10,24 @@ use ferroflow_executor::ExecutorSet;
 use ferroflow_model::outcome::Outcome;
 use ferroflow_model::outcome::heartbeat::{HeartbeatRow, HeartbeatStatus, heartbeat_status};
 use ferroflow_telemetry::clock::signed;
+use ferroflow_telemetry::metrics::{TaskTags, scheduling};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::left::so_far;
+use super::report::{FollowUp, Report};
+use super::{Chore, reported};
+use crate::metrics::{Told, failed};
+use crate::refused::so_far;
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "task instances without heartbeat",
+    every: |settings| Some(settings.scheduler.task_instance_heartbeat_timeout_detection_interval),
+    run: |given| reported(heartbeats(given.cx, given.now, given.watching_since, given.executors)),
+};
+
+/// What listeners of plugins are told.
+const NO_HEARTBEAT: &str = "It was not heard of for longer than [scheduler] task_instance_heartbeat_timeout.";
 
 /// How many are dealt with at a time; the others are by the next chore.
 const BATCH: u32 = 200;
@@ -28,11 +41,36 @@ pub struct Heartbeats {
     pub refused: Vec<(TaskInstanceKey, String)>,
 }
 
+impl Report for Heartbeats {
+    fn instances_set_aside(&self) -> &[(TaskInstanceKey, String)] {
+        &self.refused
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let keys = || self.ended.iter().map(|(_, key, _)| key.clone());
+        FollowUp {
+            terminate: self.ended.iter().map(|(id, ..)| *id).collect(),
+            failed: keys().map(|key| (key, NO_HEARTBEAT)).collect(),
+            changed: keys().collect(),
+            rescan: true,
+            ..FollowUp::default()
+        }
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        for (_, key, outcome) in &self.ended {
+            let task = TaskTags { dag_id: &key.dag_id, task_id: &key.task_id };
+            scheduling::without_heartbeat(task);
+            failed(task, None, *outcome);
+        }
+    }
+}
+
 /// Ends the tries of this scheduler's task instances that were not heard of for longer than
 /// `[scheduler] task_instance_heartbeat_timeout`.
 ///
 /// One whose executor knows better lives: others have locked its row, or had until now, and it is told of as soon as they let
-/// go of that. `watching_since` is when this scheduler began to look without a gap. For a while after that nobody is taken for
+/// go of that. `watching_since` is when this scheduler began to look without a gap. For a while after that none is taken for
 /// silent: it may have been the database, or this process, that was.
 pub async fn heartbeats(
     cx: &Context,
@@ -86,7 +124,7 @@ async fn end(cx: &Context, now: Timestamp, found: Vec<WithoutHeartbeat>, report:
     }
 }
 
-/// Long enough for whoever lives to be heard, several times.
+/// Long enough for a task that lives to send several heartbeats.
 fn grace(timeout: SignedDuration) -> SignedDuration {
     (timeout / 2).min(SignedDuration::from_mins(1))
 }

@@ -11,7 +11,7 @@ use ferroflow_model::state::CallbackState;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::left::{Done, Left, or_left};
+use crate::refused::{Done, SetAside, or_set_aside};
 use crate::{Context, Error};
 
 /// What is noted of a callback of ours that has ended without that this could be written.
@@ -43,7 +43,7 @@ pub(super) async fn lost_callbacks(
     let taken_back: Done<Vec<Uuid>> =
         cx.db.transact_in_parts(|tx| take_back(tx, lost, own).scope_boxed()).await?;
     for callback in lost.iter().filter(|callback| taken_back.done.contains(&callback.id)) {
-        tracing::warn!(id = %callback.id, holder = %callback.holder, "a callback has lost its executor");
+        tracing::warn!(id = %callback.id, holder = %callback.holder, "executor of a callback is gone; callback is queued again");
     }
     Ok(taken_back)
 }
@@ -82,7 +82,7 @@ async fn find(
 async fn take_back(tx: &mut Tx, lost: &[QueuedCallback], own: i64) -> Result<Done<Vec<Uuid>>, DbError> {
     let mut taken_back = Done::<Vec<Uuid>>::default();
     for callback in lost {
-        // Ours was called for certain. Of another's nobody knows; to be told twice is better than never.
+        // Ours was called for certain. Of another's it is not known; to be called twice is better than never.
         let has_ended = callback.state == CallbackState::Running && callback.holder.job_id == own;
         let (state, output) = if has_ended {
             (CallbackState::Failed, Some(UNKNOWN_END))
@@ -92,8 +92,8 @@ async fn take_back(tx: &mut Tx, lost: &[QueuedCallback], own: i64) -> Result<Don
         tx.begin_part().await?;
         let passed_on = callback::due::end(tx, callback, state, output).await;
         let passed_on = tx.end_part(passed_on).await?;
-        let row = |reason| Left::row(format!("callback {}", callback.id), reason);
-        if or_left(passed_on, tx.unreadable(), row, &mut taken_back.left) == Some(true) {
+        let row = |reason| SetAside::row(format!("callback {}", callback.id), reason);
+        if or_set_aside(passed_on, tx.unreadable(), row, &mut taken_back.set_aside) == Some(true) {
             taken_back.done.push(callback.id);
         }
     }

@@ -13,11 +13,21 @@ use ferroflow_model::id;
 use ferroflow_model::outcome::orphan::{self, Adoption};
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::chain;
+use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::unsettled::{Claimed, Desk, Settled, Waiting, refused, settle};
+use super::orphan_retries::{Claimed, Desk, Settled, Waiting, refused, settle};
+use super::report::{FollowUp, Report};
+use super::{Chore, reported};
+use crate::metrics::Told;
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "orphaned task instances",
+    every: |settings| Some(settings.scheduler.orphaned_tasks_check_interval),
+    run: |given| reported(orphans(given.cx, given.now, given.executors)),
+};
 
 /// How many are looked after in one transaction.
 const BATCH: u32 = 100;
@@ -34,10 +44,26 @@ pub struct Orphans {
     pub adopted: Vec<TaskInstanceKey>,
     /// at one that has taken them over, and tells of them.
     pub at_executors: Vec<TaskTry>,
-    /// Those that the database does not take yet: they are accounted for [beside the loop](super::Unsettled).
+    /// Those that the database does not take yet: they are accounted for [beside the loop](super::OrphanRetries).
     pub later: Vec<TaskInstanceKey>,
     /// Those that could not be looked after, and why; their silence will be noticed.
     pub refused: Vec<(TaskInstanceKey, String)>,
+}
+
+impl Report for Orphans {
+    fn instances_set_aside(&self) -> &[(TaskInstanceKey, String)] {
+        &self.refused
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let changed = self.reset.iter().chain(&self.settled).cloned().collect();
+        FollowUp { changed, adopt: self.at_executors.clone(), rescan: true, ..FollowUp::default() }
+    }
+
+    fn measure(&self, _told: &mut Told) {
+        let adopted = self.adopted.len() + self.at_executors.len() + self.settled.len();
+        scheduling::orphans(self.reset.len(), adopted);
+    }
 }
 
 /// Looks after all task instances whose scheduler does not run.
@@ -108,7 +134,7 @@ async fn look_after(
             }
         }
     }
-    cx.unsettled.take_up(desk, waiting);
+    cx.orphan_retries.take_up(desk, waiting);
     Ok(())
 }
 

@@ -1,9 +1,19 @@
 //! Runs of DAGs that are paused: what was running in them ends, and that has to be looked at.
 
+use std::time::Duration;
+
 use ferroflow_db::dag_run::{self, ClaimedRun};
 use ferroflow_db::{Page, ScopedFutureExt as _};
 
+use super::report::{FollowUp, Report};
+use super::{Chore, reported};
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "runs of paused DAGs",
+    every: |_| Some(Duration::from_mins(1)),
+    run: |given| reported(paused_runs(given.cx)),
+};
 
 /// How many are read at a time.
 const BATCH: u32 = 500;
@@ -20,5 +30,11 @@ pub async fn paused_runs(cx: &Context) -> Result<Vec<ClaimedRun>, Error> {
         runs.extend(found);
         let Some(next) = next else { return Ok(runs) };
         after = next;
+    }
+}
+
+impl Report for Vec<ClaimedRun> {
+    fn follow_up(&self) -> FollowUp {
+        FollowUp { held_runs: self.clone(), rescan: true, ..FollowUp::default() }
     }
 }

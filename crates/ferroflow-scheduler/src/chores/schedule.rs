@@ -1,161 +1,63 @@
 //! Which chores are due.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use ferroflow_config::Settings;
 use jiff::Timestamp;
 
-use super::Report;
-
-/// A chore.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Chore {
-    /// [`super::dead_schedulers`].
-    DeadSchedulers,
-    /// [`super::orphans`].
-    Orphans,
-    /// [`super::heartbeats`].
-    Heartbeats,
-    /// [`super::stuck_tasks`].
-    Stuck,
-    /// [`super::deferred`].
-    Deferred,
-    /// [`super::awaiting_input`].
-    AwaitingInput,
-    /// [`super::paused_runs`].
-    Paused,
-    /// [`super::assets`].
-    Assets,
-    /// [`super::triggers`].
-    Triggers,
-    /// [`super::backfills`].
-    Backfills,
-    /// [`super::deadlines`].
-    Deadlines,
-    /// [`super::executor_callbacks`].
-    ExecutorCallbacks,
-    /// [`super::connection_tests`].
-    ConnectionTests,
-    /// [`super::stale_connection_tests`].
-    StaleConnectionTests,
-    /// [`super::pool_slots`].
-    PoolSlots,
-    /// [`super::task_counts`].
-    TaskCounts,
-    /// [`super::running_runs`].
-    RunningRuns,
-}
-
-/// For how long the chores of every loop of Airflow's wait here.
-const OFTEN: Duration = Duration::from_secs(1);
-
-impl Chore {
-    /// How people call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::DeadSchedulers => "dead schedulers",
-            Self::Orphans => "orphaned task instances",
-            Self::Heartbeats => "task instances without heartbeat",
-            Self::Stuck => "task instances stuck in queued",
-            Self::Deferred => "deferred task instances that time out",
-            Self::AwaitingInput => "task instances that nobody answers",
-            Self::Paused => "runs of paused DAGs",
-            Self::Assets => "assets in use",
-            Self::Triggers => "triggers that nothing waits for",
-            Self::Backfills => "completed backfills",
-            Self::Deadlines => "missed deadlines",
-            Self::ExecutorCallbacks => "callbacks for executors",
-            Self::ConnectionTests => "connection tests",
-            Self::StaleConnectionTests => "stale connection tests",
-            Self::PoolSlots => "metrics of pools",
-            Self::TaskCounts => "metrics of task instances",
-            Self::RunningRuns => "metrics of runs",
-        }
-    }
-}
-
-/// All chores, and how often each is done.
-fn table(settings: &Settings) -> Vec<(Chore, Duration)> {
-    let (scheduler, metrics) = (&settings.scheduler, &settings.metrics);
-    let mut table = vec![
-        (Chore::DeadSchedulers, scheduler.scheduler_heartbeat_sec),
-        (Chore::Orphans, scheduler.orphaned_tasks_check_interval),
-        (Chore::Deferred, scheduler.trigger_timeout_check_interval),
-        (Chore::AwaitingInput, scheduler.trigger_timeout_check_interval),
-        (Chore::Backfills, Duration::from_secs(30)),
-        (Chore::Heartbeats, scheduler.task_instance_heartbeat_timeout_detection_interval),
-        (Chore::Paused, Duration::from_mins(1)),
-        (Chore::Stuck, scheduler.task_queued_timeout_check_interval),
-        (Chore::Assets, scheduler.parsing_cleanup_interval),
-        (Chore::Triggers, scheduler.parsing_cleanup_interval),
-        (Chore::StaleConnectionTests, settings.connection_test.reaper_interval),
-        (Chore::Deadlines, OFTEN),
-        (Chore::ConnectionTests, OFTEN),
-        // There is no index to find them by, and a missed deadline tells that there is one.
-        (Chore::ExecutorCallbacks, Duration::from_secs(30)),
-    ];
-    let is_sent = metrics.statsd_on || metrics.statsd_datadog_enabled || metrics.otel_on;
-    // With the health check, Prometheus may ask for them.
-    if is_sent || settings.traces.otel_on || scheduler.enable_health_check {
-        table.extend([
-            (Chore::PoolSlots, scheduler.pool_metrics_interval),
-            (Chore::TaskCounts, scheduler.ti_metrics_interval),
-            (Chore::RunningRuns, scheduler.dagrun_metrics_interval),
-        ]);
-    }
-    table
-}
+use super::{ALL, FollowUp};
 
 /// Knows which chores are due: each for the first time after its interval, and again an interval after its end.
 #[derive(Debug)]
-pub struct Chores {
+pub(crate) struct Chores {
     slots: Vec<Slot>,
     /// Since when heartbeats are listened to without a gap.
     watching_since: Timestamp,
     last_watch: Timestamp,
-    /// After so long without a look, it may be that nobody could be heard.
+    /// After so long without a look, it may be that no heartbeat could be stored.
     longest_gap: Duration,
-    /// Schedulers that have ended, as far as that is known already.
-    ended: HashSet<i64>,
+    /// For what each has made others due when it was last done.
+    causes: HashMap<&'static str, BTreeSet<i64>>,
 }
 
 #[derive(Debug)]
 struct Slot {
-    chore: Chore,
+    name: &'static str,
     interval: Duration,
     due: Timestamp,
 }
 
 impl Chores {
     /// All chores, from `now` on.
-    pub fn new(settings: &Settings, now: Timestamp) -> Self {
-        let slot = |(chore, interval)| Slot { chore, interval, due: later(now, interval) };
+    pub(crate) fn new(settings: &Settings, now: Timestamp) -> Self {
+        let slot = |name, interval| Slot { name, interval, due: later(now, interval) };
+        let chores = ALL.iter();
         let interval = settings.scheduler.task_instance_heartbeat_timeout_detection_interval;
         let patience = settings.scheduler.task_instance_heartbeat_timeout / 4;
         Self {
-            slots: table(settings).into_iter().map(slot).collect(),
+            slots: chores.filter_map(|chore| Some(slot(chore.name, (chore.every)(settings)?))).collect(),
             watching_since: now,
             last_watch: now,
             longest_gap: interval + patience,
-            ended: HashSet::new(),
+            causes: HashMap::new(),
         }
     }
 
     /// Those that are due, the longest first.
-    pub fn due(&self, now: Timestamp) -> Vec<Chore> {
+    pub(crate) fn due(&self, now: Timestamp) -> Vec<&'static str> {
         let mut due: Vec<&Slot> = self.slots.iter().filter(|slot| slot.due <= now).collect();
         due.sort_by_key(|slot| slot.due);
-        due.into_iter().map(|slot| slot.chore).collect()
+        due.into_iter().map(|slot| slot.name).collect()
     }
 
     /// When the next one is due.
-    pub fn next(&self) -> Option<Timestamp> {
+    pub(crate) fn next(&self) -> Option<Timestamp> {
         self.slots.iter().map(|slot| slot.due).min()
     }
 
     /// The clock was set back: nothing waits until it is as late as it was.
-    pub fn clock_was_set_back(&mut self, now: Timestamp) {
+    pub(crate) fn clock_was_set_back(&mut self, now: Timestamp) {
         for slot in &mut self.slots {
             slot.due = slot.due.min(later(now, slot.interval));
         }
@@ -163,7 +65,7 @@ impl Chores {
     }
 
     /// Since when heartbeats are listened to without a gap: the loop may have stood still.
-    pub fn watching_since(&mut self, now: Timestamp) -> Timestamp {
+    pub(crate) fn watching_since(&mut self, now: Timestamp) -> Timestamp {
         if now > later(self.last_watch, self.longest_gap) {
             self.watching_since = now;
         }
@@ -171,31 +73,24 @@ impl Chores {
         self.watching_since
     }
 
-    /// A chore has ended, well or not. What it has found may make another one due.
-    pub fn ended(&mut self, chore: Chore, report: Option<&Report>, now: Timestamp) {
-        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.chore == chore) {
+    /// A chore has ended, well or not. What it has found may make others due.
+    pub(crate) fn ended(&mut self, name: &'static str, follow_up: Option<&FollowUp>, now: Timestamp) {
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.name == name) {
             slot.due = later(now, slot.interval);
         }
-        match report {
-            Some(Report::DeadSchedulers(found)) => {
-                let gone: HashSet<i64> =
-                    found.ended.iter().copied().chain(found.given_up.iter().map(|gone| gone.id)).collect();
-                if gone.iter().any(|id| !self.ended.contains(id)) {
-                    self.hasten(Chore::Orphans, now);
-                    self.hasten(Chore::ExecutorCallbacks, now);
-                }
-                self.ended = gone;
+        let Some(FollowUp { hastens, hastens_for, .. }) = follow_up else { return };
+        if let Some(causes) = hastens_for {
+            let known = self.causes.insert(name, causes.clone()).unwrap_or_default();
+            if causes.is_subset(&known) {
+                return;
             }
-            Some(Report::Deadlines(found)) if found.has_executor_callbacks => {
-                self.hasten(Chore::ExecutorCallbacks, now);
-            }
-            _ => {}
         }
+        hastens.iter().for_each(|other| self.hasten(other, now));
     }
 
     /// Makes a chore due.
-    pub fn hasten(&mut self, chore: Chore, now: Timestamp) {
-        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.chore == chore) {
+    pub(crate) fn hasten(&mut self, name: &str, now: Timestamp) {
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.name == name) {
             slot.due = slot.due.min(now);
         }
     }
@@ -208,7 +103,15 @@ fn later(now: Timestamp, duration: Duration) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chores::{DeadSchedulers, Deadlines};
+    use crate::chores::connection_tests::CHORE as CONNECTION_TESTS;
+    use crate::chores::dead_schedulers::CHORE as DEAD_SCHEDULERS;
+    use crate::chores::deadlines::CHORE as DEADLINES;
+    use crate::chores::executor_callbacks::CHORE as EXECUTOR_CALLBACKS;
+    use crate::chores::gauges::POOL_SLOTS;
+    use crate::chores::heartbeats::CHORE as HEARTBEATS;
+    use crate::chores::orphans::CHORE as ORPHANS;
+    use crate::chores::stuck::CHORE as STUCK;
+    use crate::chores::{DeadSchedulers, Deadlines, Report as _};
     use ferroflow_config::{Configuration, Environment};
     use jiff::ToSpan as _;
 
@@ -222,22 +125,22 @@ mod tests {
     #[test]
     fn each_is_due_after_its_interval_and_again_an_interval_after_its_end() {
         let mut chores = Chores::new(&settings(), START);
-        assert_eq!(chores.due(START), []);
+        assert!(chores.due(START).is_empty());
         assert_eq!(chores.next(), Some(START + 1.second()));
-        assert_eq!(chores.due(START + 1.second()), [Chore::Deadlines, Chore::ConnectionTests]);
-        chores.ended(Chore::Deadlines, None, START + 10.seconds());
+        assert_eq!(chores.due(START + 1.second()), [DEADLINES.name, CONNECTION_TESTS.name]);
+        chores.ended(DEADLINES.name, None, START + 10.seconds());
         let due = chores.due(START + 10.seconds());
-        assert_eq!(due, [Chore::ConnectionTests, Chore::DeadSchedulers, Chore::Heartbeats]);
-        assert!(chores.due(START + 11.seconds()).contains(&Chore::Deadlines));
-        assert!(!chores.due(START + 299.seconds()).contains(&Chore::Orphans));
-        assert!(chores.due(START + 300.seconds()).contains(&Chore::Orphans));
-        assert!(chores.due(START + 300.seconds()).contains(&Chore::Stuck));
+        assert_eq!(due, [CONNECTION_TESTS.name, DEAD_SCHEDULERS.name, HEARTBEATS.name]);
+        assert!(chores.due(START + 11.seconds()).contains(&DEADLINES.name));
+        assert!(!chores.due(START + 299.seconds()).contains(&ORPHANS.name));
+        assert!(chores.due(START + 300.seconds()).contains(&ORPHANS.name));
+        assert!(chores.due(START + 300.seconds()).contains(&STUCK.name));
     }
 
     #[test]
-    fn metrics_are_taken_only_for_somebody() {
+    fn metrics_are_taken_only_where_they_are_read() {
         let is_taken = |settings: &Settings| {
-            Chores::new(settings, START).due(START + 1.hour()).contains(&Chore::PoolSlots)
+            Chores::new(settings, START).due(START + 1.hour()).contains(&POOL_SLOTS.name)
         };
         let mut settings = settings();
         assert!(!is_taken(&settings));
@@ -249,24 +152,23 @@ mod tests {
     fn the_end_of_a_scheduler_hastens_the_look_for_orphans_once() {
         let mut chores = Chores::new(&settings(), START);
         let now = START + 5.seconds();
-        let found = Report::DeadSchedulers(DeadSchedulers { ended: vec![7], ..DeadSchedulers::default() });
-        chores.ended(Chore::DeadSchedulers, Some(&found), now);
-        assert!(chores.due(now).contains(&Chore::Orphans));
-        chores.ended(Chore::Orphans, None, now);
-        chores.ended(Chore::DeadSchedulers, Some(&found), now);
-        assert!(!chores.due(now).contains(&Chore::Orphans));
+        let found = DeadSchedulers { ended: vec![7], ..DeadSchedulers::default() }.follow_up();
+        chores.ended(DEAD_SCHEDULERS.name, Some(&found), now);
+        assert!(chores.due(now).contains(&ORPHANS.name));
+        chores.ended(ORPHANS.name, None, now);
+        chores.ended(DEAD_SCHEDULERS.name, Some(&found), now);
+        assert!(!chores.due(now).contains(&ORPHANS.name));
     }
 
     #[test]
     fn a_missed_deadline_hastens_the_callbacks_of_executors() {
         let mut chores = Chores::new(&settings(), START);
-        let found = |has_executor_callbacks| {
-            Report::Deadlines(Deadlines { has_executor_callbacks, ..Deadlines::default() })
-        };
-        chores.ended(Chore::Deadlines, Some(&found(false)), START);
-        assert!(!chores.due(START).contains(&Chore::ExecutorCallbacks));
-        chores.ended(Chore::Deadlines, Some(&found(true)), START);
-        assert!(chores.due(START).contains(&Chore::ExecutorCallbacks));
+        let found =
+            |has_executor_callbacks| Deadlines { has_executor_callbacks, ..Deadlines::default() }.follow_up();
+        chores.ended(DEADLINES.name, Some(&found(false)), START);
+        assert!(!chores.due(START).contains(&EXECUTOR_CALLBACKS.name));
+        chores.ended(DEADLINES.name, Some(&found(true)), START);
+        assert!(chores.due(START).contains(&EXECUTOR_CALLBACKS.name));
     }
 
     #[test]
@@ -275,7 +177,7 @@ mod tests {
         let before = START - 1.hour();
         chores.clock_was_set_back(before);
         assert_eq!(chores.next(), Some(before + 1.second()));
-        assert!(chores.due(before + 300.seconds()).contains(&Chore::Orphans));
+        assert!(chores.due(before + 300.seconds()).contains(&ORPHANS.name));
         assert_eq!(chores.watching_since(before), before);
     }
 

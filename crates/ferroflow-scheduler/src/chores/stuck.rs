@@ -18,8 +18,16 @@ use ferroflow_telemetry::clock::signed;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::left::so_far;
+use super::report::{FollowUp, Report};
+use super::{Chore, reported};
+use crate::refused::so_far;
 use crate::{Context, Error};
+
+pub(crate) const CHORE: Chore = Chore {
+    name: "task instances stuck in queued",
+    every: |settings| Some(settings.scheduler.task_queued_timeout_check_interval),
+    run: |given| reported(stuck_tasks(given.cx, given.now, given.executors)),
+};
 
 /// How many are dealt with at a time; the others are by the next chore.
 const BATCH: u32 = 200;
@@ -36,6 +44,22 @@ pub struct StuckTasks {
     pub failed: Vec<(Uuid, TaskInstanceKey)>,
     /// Those that stay queued, and why.
     pub refused: Vec<(TaskInstanceKey, String)>,
+}
+
+impl Report for StuckTasks {
+    fn instances_set_aside(&self) -> &[(TaskInstanceKey, String)] {
+        &self.refused
+    }
+
+    fn follow_up(&self) -> FollowUp {
+        let tries = || self.taken_back.iter().chain(&self.failed);
+        FollowUp {
+            terminate: tries().map(|(id, _)| *id).collect(),
+            changed: tries().map(|(_, key)| key.clone()).collect(),
+            rescan: true,
+            ..FollowUp::default()
+        }
+    }
 }
 
 /// Takes back what this scheduler queued longer than `[scheduler] task_queued_timeout` ago, and fails what was taken

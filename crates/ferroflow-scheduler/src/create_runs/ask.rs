@@ -1,4 +1,4 @@
-//! Timetables that somebody wrote in Python are asked before the transaction, which may not wait for them.
+//! Custom timetables are asked before the transaction, which may not wait for them.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::questions::{Due, DueQuestion};
 use crate::run::Definition;
 use crate::{Context, NoAnswer};
 
-const NOBODY: &str = "the DAG has a timetable of its own, and there is no Python to ask it";
+const NO_PYTHON: &str = "the DAG has a timetable of its own, and there is no Python to ask it";
 
 /// What Python said of a run that is due, or that is there already.
 pub(super) struct Asked {
@@ -33,7 +33,7 @@ pub(super) async fn ask(
     let (dag, about) = (definition.dag(), about?);
     let custom = dag.timetable.custom()?;
     let Some(timetables) = &cx.timetables else {
-        return Some(Asked { about, said: Err(NoAnswer::Failed(NOBODY.to_owned())) });
+        return Some(Asked { about, said: Err(NoAnswer::Failed(NO_PYTHON.to_owned())) });
     };
     let document = serialized(custom);
     let question = DueQuestion {
@@ -95,7 +95,7 @@ pub(super) async fn describe(
 }
 
 async fn described(cx: &Context, class: &str, document: Json) -> Result<Arc<Described>, NoAnswer> {
-    let Some(timetables) = &cx.timetables else { return Err(NoAnswer::Failed(NOBODY.to_owned())) };
+    let Some(timetables) = &cx.timetables else { return Err(NoAnswer::Failed(NO_PYTHON.to_owned())) };
     if let Some(known) = timetables.described(&document) {
         return Ok(known);
     }

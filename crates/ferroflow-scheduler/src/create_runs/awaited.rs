@@ -1,4 +1,4 @@
-//! What pending partitions wait for, where a mapper, a window or the timetable of their DAG is somebody's own: Python
+//! What pending partitions wait for, where a mapper, a window or the timetable of their DAG is a custom one: Python
 //! is asked, once for all partitions of a DAG, and before any transaction that depends on it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -87,8 +87,8 @@ async fn ask(
     arrived: &[Arrived],
 ) -> (Option<KnownPartitions>, Option<NoAnswer>) {
     let Some(timetables) = &cx.timetables else {
-        let nobody = "the DAG has partition mappers of its own, and there is no Python to ask them";
-        return (None, Some(NoAnswer::Failed(nobody.to_owned())));
+        let no_python = "the DAG has partition mappers of its own, and there is no Python to ask them";
+        return (None, Some(NoAnswer::Failed(no_python.to_owned())));
     };
     let waiting = partitions.iter().map(|partition| {
         let assets = received(arrived, partition).into_keys();

@@ -7,13 +7,13 @@ use ferroflow_db::asset::triggered_runs::{self, QueuedAsset};
 use ferroflow_db::dag::scheduling::DagFacts as DagRow;
 use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag, dag_run};
-use ferroflow_execution::RunMaking;
-use ferroflow_execution::create_run::{OfRun, create_many};
 use ferroflow_model::runs::assets::QueueVerdict;
 use ferroflow_model::runs::create::{self, Verdict};
 use ferroflow_model::runs::events::{EventBounds, event_window};
 use ferroflow_model::state::RunType;
 use ferroflow_model::timetable::RunInfo;
+use ferroflow_operations::dag_run::RunMaking;
+use ferroflow_operations::dag_run::create::{OfRun, create_many};
 use jiff::Timestamp;
 
 use super::assets::{self, Assets};
@@ -23,8 +23,8 @@ use super::plan::{Owner, Plan, info, next_after, plan};
 use super::report::{CreatedRuns, NotCreated};
 use super::shaping::{Shaping, Unasked};
 use super::{INSTANCES_PER_TRANSACTION, making, runs_per_transaction};
-use crate::halves::Batches;
-use crate::put_off::PutOff;
+use crate::refused::Batches;
+use crate::refused::RetryLater;
 use crate::{Context, Error};
 
 /// Makes the runs of all candidates. A batch that the database refuses is made in halves, down to the run that it does
@@ -32,7 +32,7 @@ use crate::{Context, Error};
 pub(super) async fn create(
     cx: &Context,
     gathered: &Gathered,
-    put_off: &mut PutOff<String>,
+    put_off: &mut RetryLater<String>,
     now: Timestamp,
     report: &mut CreatedRuns,
 ) -> Result<bool, Error> {
@@ -99,7 +99,7 @@ struct Task<'a> {
     now: Timestamp,
 }
 
-/// What is to be written.
+/// The rows of one transaction.
 #[derive(Default)]
 struct Writes {
     runs: Vec<Plan>,

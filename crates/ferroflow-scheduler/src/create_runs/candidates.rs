@@ -6,10 +6,10 @@ use std::sync::Arc;
 use ferroflow_db::asset::triggered_runs::{self, QueuedAsset};
 use ferroflow_db::dag::scheduling::{DagFacts as DagRow, LastDue};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, dag};
-use ferroflow_execution::create_run::{PlannedDeadlines, plan_deadlines};
 use ferroflow_model::asset::AssetCondition;
 use ferroflow_model::runs::assets::QueueVerdict;
 use ferroflow_model::runs::create::{self, Verdict};
+use ferroflow_operations::dag_run::create::{PlannedDeadlines, plan_deadlines};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -69,7 +69,7 @@ pub(super) async fn gather(
         dags.iter().filter(|dag| dag.triggered_at.is_some()).map(Seen::dag_id).collect();
     let mut turns: Vec<(String, bool)> = Vec::new();
     for decision in create::decide(&facts, now, usize::MAX) {
-        // Who waits for Python takes nobody's place.
+        // A DAG that waits for Python takes no other's place.
         let is_wanted = matches!(decision.verdict, Verdict::Create(_) | Verdict::AdvanceOnly);
         let silence = is_wanted.then(|| silence(cx, decision.dag_id, &triggered)).flatten();
         if let Some(reason) = silence {
@@ -215,7 +215,7 @@ pub(super) fn condition_of(definition: &Arc<Definition>) -> Option<&AssetConditi
     definition.assets().filter(|_| !definition.is_partitioned() && !is_never_triggered(definition))
 }
 
-/// Whether a timetable of somebody's own waits for assets, but is not of the kind that official schedulers make runs
+/// Whether a custom timetable waits for assets, but is not of the kind that official schedulers make runs
 /// for.
 fn is_never_triggered(definition: &Definition) -> bool {
     let described = definition.described.get();
@@ -254,7 +254,7 @@ async fn prepare(
     around: &Surroundings,
 ) -> Result<Vec<Candidate>, Error> {
     let definitions: Vec<&Arc<Definition>> = in_turn.iter().map(|(dag, _)| &dag.definition).collect();
-    let mut deadlines = plan_deadlines(&cx.service, &with_deadlines(&definitions)).await?;
+    let mut deadlines = plan_deadlines(&cx.service.db, &with_deadlines(&definitions)).await?;
     let mut candidates = Vec::with_capacity(in_turn.len());
     for (dag, advances) in in_turn {
         let about = if advances { dag.existing(around) } else { dag.next.info() };

@@ -1,7 +1,7 @@
 //! Step 1 of the cycle: runs that are due are made.
 //!
 //! A pass gathers what may be due without a lock, asks the model whose turn it is, and asks Python where a timetable or
-//! a partition mapper is somebody's own; a DAG of which Python has not answered yet gets its run in a later pass. Then it
+//! a partition mapper is a custom one; a DAG of which Python has not answered yet gets its run in a later pass. Then it
 //! goes through the DAGs in their turns, many of them in one transaction: their rows in `dag` are locked, what is locked is
 //! looked at again and decided anew, and the runs are written.
 //!
@@ -13,6 +13,7 @@ pub(crate) mod assets;
 mod awaited;
 mod batch;
 mod candidates;
+mod due;
 mod facts;
 mod partition_runs;
 mod partitions;
@@ -25,12 +26,13 @@ use std::collections::BTreeSet;
 
 use ferroflow_db::dag::scheduling::LastDue;
 use ferroflow_db::{ScopedFutureExt as _, dag};
-use ferroflow_execution::RunMaking;
+use ferroflow_operations::dag_run::RunMaking;
 use jiff::Timestamp;
 
-use crate::put_off::PutOff;
+use crate::refused::RetryLater;
 use crate::{Context, Error};
 
+pub(crate) use due::create_due_runs;
 pub(crate) use plan::Plan;
 pub(crate) use rehearsal::make_next_run;
 pub use report::{Created, CreatedRuns, NotCreated, Refused};
@@ -46,15 +48,15 @@ const INSTANCES_PER_TRANSACTION: usize = 5_000;
 const DAGS_PER_PASS: usize = 100;
 
 /// How far one has come with the DAGs that are due, in the order of their times: none is looked at again before all were,
-/// so those that get no run keep nobody else from theirs.
+/// so those that get no run keep no other from its own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DueRound {
     /// The last that was looked at, if there may be more.
     last: Option<LastDue>,
     /// DAGs whose runs the database has refused,
-    dags: PutOff<String>,
+    dags: RetryLater<String>,
     /// and partitions of assets, by their rows.
-    partitions: PutOff<i64>,
+    partitions: RetryLater<i64>,
 }
 
 impl DueRound {
@@ -108,7 +110,7 @@ async fn pass(
     now: Timestamp,
     report: &mut CreatedRuns,
 ) -> Result<(), Error> {
-    // Each is large, and whoever awaits both would be larger than a stack likes.
+    // Each is large, and a future that awaits both would be larger than a stack likes.
     Box::pin(partitions::create(cx, &mut round.partitions, now, report)).await?;
     let got_run: BTreeSet<String> = report.created.iter().map(|run| run.dag_id.clone()).collect();
     let gathered = Box::pin(candidates::gather(cx, &got_run, round, now, report)).await?;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use ferroflow_db::dag::scheduling::DagFacts as DagRow;
 use ferroflow_db::dag_version::serialized_dag;
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, asset_partition_dag_run, dag};
-use ferroflow_execution::RunMaking;
-use ferroflow_execution::create_run::{OfRun, PlannedDeadlines, create_many};
 use ferroflow_model::runs::create::NewRun;
+use ferroflow_operations::dag_run::RunMaking;
+use ferroflow_operations::dag_run::create::{OfRun, PlannedDeadlines, create_many};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -16,8 +16,8 @@ use super::plan::{Owner, Plan, plan};
 use super::report::{CreatedRuns, NotCreated};
 use super::runs_per_transaction;
 use super::shaping::{Shaping, Unasked};
-use crate::halves::Batches;
-use crate::put_off::PutOff;
+use crate::refused::Batches;
+use crate::refused::RetryLater;
 use crate::run::Definition;
 use crate::{Context, Error};
 
@@ -39,7 +39,7 @@ impl Task<'_> {
         &self,
         runs: &[DueRun<'_>],
         mut shaping: Shaping<'_>,
-        put_off: &mut PutOff<i64>,
+        put_off: &mut RetryLater<i64>,
         report: &mut CreatedRuns,
     ) -> Result<(), Error> {
         let chunks = runs.chunks(runs_per_transaction(self.cx));

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use ferroflow_db::asset_partition_dag_run::pending::{Arrived, PendingPartition};
 use ferroflow_db::{ScopedFutureExt as _, Tx, asset_partition_dag_run};
-use ferroflow_execution::create_run::plan_deadlines;
 use ferroflow_model::partition_mapper::{KeyProblem, MapperKind, PartitionMapper, WaitPolicy};
 use ferroflow_model::runs::assets::AssetKey;
 use ferroflow_model::runs::create::NewRun;
 use ferroflow_model::runs::partitions::{self, AssetProgress, Lacking, PartitionedDag, Verdict};
 use ferroflow_model::timetable::{PartitionDate, Timetable};
+use ferroflow_operations::dag_run::create::plan_deadlines;
 use ferroflow_python::timetables::ExpectedKeys;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -23,17 +23,17 @@ use super::making;
 use super::partition_runs::{DueRun, Task};
 use super::report::{CreatedRuns, NotCreated};
 use super::shaping::Shaping;
-use crate::put_off::PutOff;
+use crate::refused::RetryLater;
 use crate::run::Definition;
 use crate::{Context, Error};
 
-/// So many pending partitions are looked at together. All of them are looked at: who waits in vain hides nobody.
+/// So many pending partitions are looked at together. All of them are looked at: one that waits in vain hides no other.
 const PAGE: i64 = 500;
 
 /// Makes a run for every pending partition whose assets are there, and deletes those that can have none any more.
 pub(super) async fn create(
     cx: &Context,
-    put_off: &mut PutOff<i64>,
+    put_off: &mut RetryLater<i64>,
     now: Timestamp,
     report: &mut CreatedRuns,
 ) -> Result<(), Error> {
@@ -55,7 +55,7 @@ pub(super) async fn create(
 async fn create_some(
     cx: &Context,
     (number, page): (usize, &mut Page),
-    put_off: &mut PutOff<i64>,
+    put_off: &mut RetryLater<i64>,
     now: Timestamp,
     report: &mut CreatedRuns,
 ) -> Result<(), Error> {
@@ -68,7 +68,7 @@ async fn create_some(
     let (mut runs, outdated) = page.decide(now, report);
     runs.retain(|(id, ..)| !put_off.has_to_wait(id, now));
     let definitions: Vec<&Arc<Definition>> = page.definitions.values().collect();
-    let deadlines = &plan_deadlines(&cx.service, &with_deadlines(&definitions)).await?;
+    let deadlines = &plan_deadlines(&cx.service.db, &with_deadlines(&definitions)).await?;
     delete(cx, page, &outdated, report).await?;
     let task = &Task { cx, making: &making(cx)?, definitions: &page.definitions, deadlines, now };
     match Shaping::new(cx).await {
@@ -92,7 +92,7 @@ struct Page {
     unreadable: Vec<(String, String)>,
     fingerprints: HashMap<String, Value>,
     assets: Assets,
-    /// What Python says, where a mapper or a timetable is somebody's own.
+    /// What Python says, where a mapper or a timetable is a custom one.
     said: Said,
 }
 
@@ -172,7 +172,7 @@ impl Page {
             match verdict {
                 Verdict::Create { run, no_date } => {
                     if let Some(reason) = no_date {
-                        tracing::warn!(dag_id, key = run.partition_key, %reason, "the run of a partition has no date");
+                        tracing::warn!(dag_id, key = run.partition_key, %reason, "run of a partition has no date");
                     }
                     // The same key, which lives as long as the page does.
                     let partition_key = Some(partition.partition_key.as_str());

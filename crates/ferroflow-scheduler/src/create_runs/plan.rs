@@ -1,13 +1,13 @@
-//! What is to be written for one DAG.
+//! The run that a DAG gets.
 
 use ferroflow_db::dag::scheduling::DagFacts as DagRow;
-use ferroflow_execution::create_run::{CreatedRun, NewRun, PlannedDeadlines, PlannedRun};
-use ferroflow_execution::{RunMaking, check_params};
 use ferroflow_model::dag::Dag;
 use ferroflow_model::runs::create::NewRun as DecidedRun;
 use ferroflow_model::runs::next::{NoNextRun, next_run_after};
 use ferroflow_model::state::{RunState, RunType};
 use ferroflow_model::timetable::{NoRun, RunInfo};
+use ferroflow_operations::dag_run::create::{CreatedRun, NewRun, PlannedDeadlines, PlannedRun};
+use ferroflow_operations::dag_run::{RunMaking, check_params};
 use jiff::Timestamp;
 use serde_json::Map;
 
@@ -154,7 +154,7 @@ pub(super) fn next_after(
         Ok(next) => Ok(Some(next)),
         Err(NoNextRun::Over) => Ok(None),
         Err(NoNextRun::Failed(reason)) => {
-            tracing::error!(dag_id = %dag.dag_id, %reason, "the next run cannot be computed; the DAG has none");
+            tracing::error!(dag_id = %dag.dag_id, %reason, "next run cannot be computed; the DAG has none");
             Ok(None)
         }
         Err(NoNextRun::AskPython(_)) => match asked {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use ferroflow_config::Settings;
 use ferroflow_db::{Tx, dag};
-use ferroflow_execution::RunMaking;
-use ferroflow_execution::create_run::{PlannedDeadlines, create_many};
 use ferroflow_model::runs::create::{self, Verdict};
+use ferroflow_operations::dag_run::RunMaking;
+use ferroflow_operations::dag_run::create::{PlannedDeadlines, create_many};
 use jiff::Timestamp;
 
 use super::facts::{Seen, Surroundings};

@@ -1,9 +1,9 @@
 //! What a pass did, and why it did not do more.
 
 use ferroflow_db::Error as DbError;
-use ferroflow_execution::BadParam;
 use ferroflow_model::runs::{create, partitions};
 use ferroflow_model::state::RunType;
+use ferroflow_operations::dag_run::BadParam;
 use jiff::Timestamp;
 
 use crate::NoAnswer;
@@ -68,8 +68,8 @@ pub enum NotCreated {
     /// A rule for partitions says so.
     #[error(transparent)]
     Partition(#[from] partitions::NotCreated),
-    /// Somebody else works on the DAG: another scheduler, or a DAG processor that stores it.
-    #[error("somebody else has locked it; it is looked at again in the next pass")]
+    /// Another scheduler works on the DAG, or a DAG processor stores it.
+    #[error("another transaction has locked it; it is looked at again in the next pass")]
     Held,
     /// It was stored anew, or its next run is another, since it was looked at.
     #[error("it has changed meanwhile; it is looked at again in the next pass")]
@@ -89,7 +89,7 @@ pub enum NotCreated {
     /// There is a run of that name, for another date.
     #[error("there is a run {0:?} already, for another date")]
     RunIdTaken(String),
-    /// What somebody wrote in Python is asked: who.
+    /// User code is asked: which.
     #[error("{0} is asked, and has not answered yet")]
     Awaited(String),
     /// Its timetable has no answer.

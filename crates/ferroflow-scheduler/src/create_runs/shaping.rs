@@ -85,12 +85,13 @@ impl<'a> Shaping<'a> {
 
     async fn ask_about(&self, definition: Arc<Definition>, mut plan: Plan) -> Result<Plan, NoAnswer> {
         let Context { run_settings, service, timetables, .. } = self.cx;
-        let (rules, service, timetables) = (run_settings.rules.clone(), service.clone(), timetables.clone());
+        let (rules, secrets, timetables) =
+            (run_settings.rules.clone(), service.secrets(), timetables.clone());
         let (key, question) = (plan.key(), plan.question.clone());
         let asked = || async move {
             let shaped = plan.run.apply_mutation_hook(rules.as_deref(), definition.dag()).await;
             shaped.map_err(|error| chain(&error))?;
-            plan.deadlines.look_up(&service).await;
+            plan.deadlines.look_up(&secrets).await;
             plan.deadlines.ask(timetables.as_deref(), &plan.run).await;
             Ok(plan)
         };

@@ -2,7 +2,7 @@
 
 use ferroflow_db::BadRow;
 
-use crate::chores::{Chore, Report};
+use crate::chores::Report;
 use crate::create_runs::CreatedRuns;
 use crate::dispatch::Dispatched;
 use crate::examine_runs::ExaminedRuns;
@@ -14,7 +14,7 @@ use crate::start_runs::StartedRuns;
 pub enum Step {
     /// What executors told meets the rows.
     ExecutorEvents,
-    /// What nobody has told is looked for.
+    /// What no event has told is looked for.
     Rescan,
     /// Runs that are due are made.
     CreateRuns,
@@ -60,7 +60,7 @@ pub struct CycleReport {
     /// What was handed to executors.
     pub dispatched: Vec<Dispatched>,
     /// The chores that were done.
-    pub chores: Vec<(Chore, Report)>,
+    pub(crate) chores: Vec<(&'static str, Box<dyn Report>)>,
     /// Rows that were found for the first time and cannot be read: each was left out.
     pub unreadable: Vec<BadRow>,
 }
@@ -73,17 +73,26 @@ impl CycleReport {
 }
 
 impl Step {
-    /// What is done although this step has failed.
-    pub(super) fn after_failure(self) -> Option<Self> {
+    /// What follows.
+    pub(super) fn next(self) -> Option<Self> {
         match self {
             Self::ExecutorEvents => Some(Self::Rescan),
             Self::Rescan => Some(Self::CreateRuns),
             Self::CreateRuns => Some(Self::StartRuns),
             Self::StartRuns => Some(Self::ExamineRuns),
             Self::ExamineRuns => Some(Self::QueueTasks),
-            // What an earlier pass has queued is handed over already.
-            Self::QueueTasks | Self::HandOver => Some(Self::Chores),
+            Self::QueueTasks => Some(Self::HandOver),
+            Self::HandOver => Some(Self::Chores),
             Self::Chores => None,
+        }
+    }
+
+    /// What is done although this step has failed.
+    pub(super) fn after_failure(self) -> Option<Self> {
+        match self {
+            // What an earlier pass has queued is handed over already.
+            Self::QueueTasks => Some(Self::Chores),
+            step => step.next(),
         }
     }
 }

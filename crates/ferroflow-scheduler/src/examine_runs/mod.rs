@@ -3,7 +3,7 @@
 //! Those of which nothing has to be read that only one of them asks for, and in which instances only go to other states,
 //! are examined [together]; all others alone.
 //!
-//! Locks: the rows of runs, and then those of their instances (skipped if somebody else has them).
+//! Locks: the rows of runs, and then those of their instances (skipped if another transaction has them).
 
 mod together;
 
@@ -58,7 +58,7 @@ enum Fate {
     },
     /// It has ended.
     Ended(RunVerdict),
-    /// It is not ours to look after: it is gone, does not run, or somebody else does.
+    /// It is not this scheduler's: it is gone, does not run, or another scheduler tracks it.
     NotOurs,
     /// It does not go on: this is in the way. Before that, these have become ready.
     Stays(Obstacle, Vec<SeenInstance>),
@@ -111,7 +111,7 @@ async fn examine_all(
                 let mut entry = entry;
                 let fate = match examine(&cx, &key, &mut entry, begun, &peers, now).await {
                     Ok(fate) => fate,
-                    // Somebody has deleted it, perhaps while it was looked at.
+                    // A user has deleted it, perhaps while it was examined.
                     Err(Error::NoRun { .. }) => Fate::NotOurs,
                     Err(error) => {
                         entry.run = None;
@@ -126,7 +126,7 @@ async fn examine_all(
         match ended {
             Some(Ok((key, entry, fate))) => report.take_in(active_runs, key, entry, fate, now),
             // A run whose examination has ended in a panic is not attended any more; looking around finds it again.
-            Some(Err(error)) => tracing::error!(%error, "the examination of a run has failed"),
+            Some(Err(error)) => tracing::error!(%error, "examination of a run panicked"),
             None => break,
         }
     }
@@ -175,7 +175,7 @@ impl ExaminedRuns {
                 active_runs.give_back(key, entry, now);
             }
             Fate::Ended(verdict) => {
-                tracing::info!(dag_id = key.dag_id, run_id = key.run_id, "a run has ended: {verdict}");
+                tracing::info!(dag_id = key.dag_id, run_id = key.run_id, "run has ended: {verdict}");
                 active_runs.know(&key, &entry);
                 self.left.push(key.clone());
                 self.ended.push((key, verdict));
@@ -257,7 +257,7 @@ fn obstacle_of(error: Error) -> Obstacle {
     }
 }
 
-/// Somebody else was faster, or is at it. If that is a peer that looks after its runs, this one is its run now.
+/// Another transaction was faster, or is at it. If it is of a peer that tracks its runs, this one is its run now.
 fn after_a_stale_step(
     run: &ActiveRun,
     peers: &HashSet<i64>,
@@ -275,12 +275,12 @@ fn after_a_stale_step(
     Fate::Stays(obstacle, scheduled)
 }
 
-/// Whether somebody else looks after a run.
+/// Whether another scheduler tracks a run.
 fn is_of_a_peer(run: &ActiveRun, peers: &HashSet<i64>) -> bool {
     run.row.scheduled_by_job_id.is_some_and(|job| peers.contains(&job))
 }
 
-/// Reads what is to be read. Answers what becomes of a run that cannot be examined.
+/// Reads what has changed. Answers what becomes of a run that cannot be examined.
 async fn bring_up_to_date(
     cx: &Context,
     key: &RunKey,
@@ -290,6 +290,7 @@ async fn bring_up_to_date(
     let (mut has_dag_changed, has_past_changed) =
         (std::mem::take(&mut entry.has_dag_changed), std::mem::take(&mut entry.has_past_changed));
     let changed: Vec<_> = std::mem::take(&mut entry.changed).into_iter().collect();
+    let is_known = entry.run.is_some();
     let run = if let Some(run) = &mut entry.run {
         if !has_dag_changed {
             run.refresh(&cx.db, &cx.run_settings, &changed, now).await?;
@@ -307,7 +308,14 @@ async fn bring_up_to_date(
         let newest = cx.db.read(|tx| {
             async move { Error::split(cx.definitions.newest(tx, dag_id, now).await) }.scope_boxed()
         });
-        if !run.go_on_with(&cx.db, &cx.run_settings, newest.await??, now).await? {
+        let newest = newest.await??;
+        // A run that was read a moment ago, with this very DAG, is not read again.
+        let is_done = if !is_known && Arc::ptr_eq(&newest, &run.definition) {
+            run.go_on_with_its_dag(&cx.db, &cx.run_settings, now).await?
+        } else {
+            run.go_on_with(&cx.db, &cx.run_settings, newest, now).await?
+        };
+        if !is_done {
             // Until it has the new tasks, nothing can be said of it.
             entry.run = None;
             return Ok(Some(Fate::Stays(Obstacle::Locked, Vec::new())));

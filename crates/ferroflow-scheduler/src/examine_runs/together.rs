@@ -15,8 +15,8 @@ use crate::Context;
 use crate::active_runs::{Entry, RunKey};
 use crate::run::{ActiveRun, Decided, write_together};
 
-/// Runs that are examined together have no more instances than that: to decide about them takes a while, and nobody sees
-/// what is written before all of it is.
+/// Runs that are examined together have no more instances than that: to decide about them takes a while, and what is
+/// written is seen by no other transaction before all of it is.
 const MAX_INSTANCES: usize = 5_000;
 
 /// What became of runs.
@@ -41,7 +41,7 @@ pub(super) enum Begun {
     /// It was up to date, and this was decided about it.
     Decided(Decided),
     /// It was not as it was known when it should be written: others may look after it now, and whatever they have changed
-    /// is read without anybody being told.
+    /// is read without an event.
     Stale,
 }
 
@@ -152,7 +152,7 @@ fn decide(cx: &Context, key: &RunKey, entry: &mut Entry, now: Timestamp) -> Opti
     let run = entry.run.as_deref_mut()?;
     let decided = catch_unwind(AssertUnwindSafe(|| run.decide(&cx.run_settings, when_ready, now)));
     if decided.is_err() {
-        tracing::error!(dag_id = key.dag_id, run_id = key.run_id, "the examination of a run has failed");
+        tracing::error!(dag_id = key.dag_id, run_id = key.run_id, "examination of a run panicked");
     }
     decided.ok()
 }

@@ -1,4 +1,4 @@
-//! What is told about a run that is driven.
+//! What is told about a run in the foreground.
 
 use ferroflow_model::readiness::RunVerdict;
 use ferroflow_model::state::RunState;
@@ -14,7 +14,7 @@ pub enum RunUpdate<'a> {
     Ended(&'a SeenInstance),
     /// One went to another state without having run.
     Settled(&'a SeenInstance),
-    /// One counts as successful, since somebody wished so.
+    /// One counts as successful, since the user wished so.
     MarkedSuccess(&'a SeenInstance),
     /// One waits for something that is not here: a triggerer, or a person.
     WaitsElsewhere(&'a SeenInstance),
@@ -31,7 +31,7 @@ pub enum End {
     Finished(RunVerdict),
     /// It was stopped from here, and has failed with that.
     Stopped,
-    /// Somebody else took it out of `running`.
+    /// Another process took it out of `running`.
     TakenAway(RunState),
 }
 

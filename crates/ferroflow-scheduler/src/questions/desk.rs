@@ -24,12 +24,12 @@ pub(crate) struct Desk<K, Q, V> {
 
 struct Entries<K, Q, V> {
     by_key: HashMap<K, Entry<Q, V>>,
-    /// Since those that nobody asks for any more were looked for.
+    /// Since those that are not asked for any more were looked for.
     tidied: Stopwatch,
 }
 
 struct Entry<Q, V> {
-    /// None if nobody wants the answer any more.
+    /// None if the answer is not wanted any more.
     question: Option<Q>,
     /// Who is asked.
     who: String,
@@ -102,7 +102,7 @@ where
         }
     }
 
-    /// The answer. Where it is waited for, that is when it is there; where somebody is told of it, that is at once, and if
+    /// The answer. Where it is waited for, that is when it is there; where it is announced, that is at once, and if
     /// there is none, the question goes out and `wakes` is told once there is.
     pub(crate) async fn ask<F>(
         &self,
@@ -116,7 +116,7 @@ where
     where
         F: Future<Output = Result<V, String>> + Send + 'static,
     {
-        // What is waited for is large, and whoever awaits it would be larger than a stack likes.
+        // What is waited for is large, and a future that awaits it would be larger than a stack likes.
         let Some(told) = told else { return Box::pin(ask()).await.map_err(NoAnswer::Failed) };
         match self.look(&key, question, who) {
             Looked::Answer(answer) => answer,
@@ -156,7 +156,7 @@ where
         Looked::Ask { meanwhile: said }
     }
 
-    /// Has a question answered beside whoever asks it.
+    /// Has a question answered beside the caller.
     fn send<F>(&self, told: UnboundedSender<Answered>, key: K, wakes: Answered, asked: F)
     where
         F: Future<Output = Result<V, String>> + Send + 'static,

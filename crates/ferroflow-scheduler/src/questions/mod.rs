@@ -1,11 +1,11 @@
 //! What user code is asked, beside the loop.
 //!
-//! What somebody wrote in Python (timetables, partition mappers, weight rules, the mutation hook, deadline references,
-//! secrets backends) takes as long as it takes, and a scheduler's loop waits for none of it: the question goes out, its
+//! User code (custom timetables, partition mappers, weight rules, the mutation hook, deadline references, secrets
+//! backends) takes as long as it takes, and a scheduler's loop waits for none of it: the question goes out, its
 //! step goes on with the others, and the answer comes back as an event that has the step done again. An answer is used
 //! only for exactly what was asked, and not when it is old; else it is asked again.
 //!
-//! Whoever drives a single run has nobody else to look after, and waits for the answers.
+//! A run in the foreground has no others beside it, and waits for the answers.
 
 mod desk;
 
@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use ferroflow_db::task_instance::TaskInstance;
 use ferroflow_db::task_instance::mutation::MutableFields;
-use ferroflow_execution::create_run::NewRun;
 use ferroflow_model::timetable::{Restriction, RunInfo};
+use ferroflow_operations::dag_run::create::NewRun;
 use ferroflow_python::task_instances::Occasion;
 use ferroflow_python::timetables::{AwaitedPartition, AwaitedPartitions, Described};
 use serde_json::Value;
@@ -44,7 +44,7 @@ pub enum NoAnswer {
     Failed(String),
 }
 
-/// What is to be done again, since there is an answer.
+/// The step that is done again, since there is an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answered {
     /// Runs that are due may be made.
@@ -58,7 +58,7 @@ pub enum Answered {
 pub struct Questions(Arc<Inner>);
 
 struct Inner {
-    /// Who is told of answers; nobody where they are waited for.
+    /// Where answers are announced; none where they are waited for.
     told: Mutex<Option<UnboundedSender<Answered>>>,
     hook: Desk<(), (), bool>,
     described: Desk<String, (), Arc<Described>>,
@@ -155,7 +155,7 @@ impl Default for Inner {
 }
 
 impl Questions {
-    /// From now on nobody waits for answers; who asked for this hears of them.
+    /// From now on answers are not waited for, but announced to the receiver.
     pub(crate) fn answered_later(&self) -> UnboundedReceiver<Answered> {
         let (sender, receiver) = unbounded_channel();
         *self.0.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);

@@ -1,4 +1,4 @@
-//! Whether those that are admitted are as they were known.
+//! Whether those that are admitted are in the database as they are in memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) struct Rows {
     pub(super) multi_team: bool,
 }
 
-/// Who can be queued, and who is left out. Leaving somebody out cannot exceed a limit.
+/// Those that can be queued, and those that are left out. Leaving one out cannot exceed a limit.
 pub(super) fn check(
     admitted: &[(Admitted, WaitingRow)],
     mut rows: Rows,

@@ -14,7 +14,7 @@ use super::section::locked;
 /// If those that could be queued wait in so many runs, what is at work is counted in all, and not in their DAGs alone.
 const MAX_RUNS: usize = 1000;
 
-/// Counts what is in use of all that matters for those that wait. Only who holds the pools may believe it.
+/// Counts what is in use of all that matters for those that wait. It is true as long as the pools are locked.
 pub(super) async fn in_use(tx: &mut Tx, memory: &Mutex<Memory>) -> Result<InUse, DbError> {
     let mut in_use = InUse::default();
     for holding in queueing::holding_slots(tx).await? {

@@ -1,4 +1,4 @@
-//! Who waits, and what is known of their DAGs.
+//! Task instances that wait, and what is known of their DAGs.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct Read {
     pub(super) limits: DagLimits,
 }
 
-/// Who waits, and what is known of their DAGs.
+/// Task instances that wait, and what is known of their DAGs.
 #[derive(Default)]
 pub(super) struct Memory {
     pub(super) waiting: Waiting,
@@ -104,7 +104,7 @@ impl Memory {
         }
     }
 
-    /// Nobody of a run waits any longer.
+    /// No task instance of a run waits any longer.
     pub(super) fn remove_run(&mut self, dag_run_id: i64) {
         let keys = self.runs.get(&dag_run_id).map(|run| run.keys.clone()).unwrap_or_default();
         for key in &keys {
@@ -125,7 +125,7 @@ impl Memory {
         self.waiting_rows.get(key).cloned()
     }
 
-    /// The runs in which anybody waits.
+    /// The runs in which one waits.
     pub(super) fn runs(&self) -> impl Iterator<Item = (i64, &RunWaiting)> {
         self.runs.iter().map(|(id, run)| (*id, run))
     }
@@ -158,14 +158,14 @@ impl Memory {
         self.limits.executors = Executors { list, parallelism };
     }
 
-    /// What a DAG allows now, if anybody of it waits.
+    /// What a DAG allows now, if a task instance of it waits.
     pub(super) fn set_dag(&mut self, dag_id: &str, limits: DagLimits) {
         if let Some(known) = self.limits.dags.get_mut(dag_id) {
             *known = limits;
         }
     }
 
-    /// Forgets the DAGs of which nobody waits.
+    /// Forgets the DAGs of which none waits.
     pub(super) fn drop_idle_dags(&mut self) {
         let busy: HashSet<&Arc<str>> = self.waiting_rows.keys().map(|key| &key.dag_id).collect();
         self.limits.dags.retain(|dag_id, _| busy.contains(dag_id));

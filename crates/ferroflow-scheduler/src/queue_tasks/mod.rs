@@ -1,14 +1,14 @@
 //! Scheduled task instances become queued, within the slots of pools, the limits of DAGs and tasks, and what executors
 //! take: the scheduler's critical section.
 //!
-//! Who waits is kept in memory ([`Memory`]), so that a pass costs what is at work and what is admitted, however many
-//! wait: nobody is read again because somebody else's slot is not free. What became ready here is [added](TaskQueue::add)
+//! Task instances that wait are kept in memory ([`Memory`]), so that a pass costs what is at work and what is admitted,
+//! however many wait: none is read again because another's slot is not free. What became ready here is [added](TaskQueue::add)
 //! by its id, and read in the next pass; what others made ready is found by [`TaskQueue::sweep`], which compares, run by
 //! run, how many wait with how many are known, and reads only the runs that differ.
 //!
 //! Locks, in the order of Airflow: the advisory lock of PostgreSQL, the rows of all pools, and the rows of those that are
 //! admitted. What is counted is counted under the first two, and of those that are admitted, their rows, runs and DAGs
-//! are looked at once more: memory is never believed about whom it queues. Whoever turns out otherwise is left out, which
+//! are looked at once more: memory is never believed about what it queues. One that turns out otherwise is left out, which
 //! cannot exceed a limit, and the pass is [worth repeating](QueuedTasks::is_worth_repeating).
 
 mod check;
@@ -22,6 +22,7 @@ mod sweep;
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _};
 use ferroflow_model::admission::{
@@ -31,7 +32,7 @@ use ferroflow_telemetry::clock::Stopwatch;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::put_off::PutOff;
+use crate::refused::RetryLater;
 use crate::{Context, Error};
 use memory::{Memory, WaitingRow};
 use section::{Asked, Pass, locked};
@@ -46,6 +47,10 @@ const TASKS_PER_PASS: usize = 500;
 
 /// Of how many new ones the rows are read while other schedulers wait. More are read before.
 const READ_IN_SECTION: usize = 256;
+
+/// While another scheduler is in the critical section, it is tried again after so long, and twice as long every time.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
+const MAX_BUSY_DOUBLINGS: u32 = 6;
 
 /// An executor, as far as queueing is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,9 +72,11 @@ pub struct TaskQueue {
     /// What the last pass decided, and what was in use.
     last: Option<(Decision, InUse)>,
     /// Those that the database has refused to queue.
-    put_off: PutOff<Uuid>,
+    put_off: RetryLater<Uuid>,
     /// The row of the last run that a sweep has read.
     swept_until: i64,
+    /// How often in a row another scheduler was in the critical section.
+    times_busy: u32,
 }
 
 impl TaskQueue {
@@ -83,9 +90,15 @@ impl TaskQueue {
         self.locked().waiting.len() + self.new.len()
     }
 
-    /// Whether nobody is known to wait.
+    /// Whether none is known to wait.
     pub fn is_empty(&self) -> bool {
         self.len() == 0 && self.uncertain.is_empty()
+    }
+
+    /// When the critical section is tried again, if another scheduler was in it.
+    pub(crate) fn busy_pause(&self) -> Option<Duration> {
+        let doubled = self.times_busy.checked_sub(1)?.min(MAX_BUSY_DOUBLINGS);
+        Some(BUSY_PAUSE * 2_u32.pow(doubled))
     }
 
     /// What the last pass decided about one that waits: why it does not run.
@@ -95,13 +108,14 @@ impl TaskQueue {
         decision.explain(&memory.waiting, &memory.limits, in_use, key)
     }
 
-    /// Queues whoever may be: one pass through the critical section.
+    /// Queues those that may be: one pass through the critical section.
     pub async fn queue(
         &mut self,
         cx: &Context,
         executors: &[ExecutorSlots],
         now: Timestamp,
     ) -> Result<QueuedTasks, Error> {
+        let times_busy = std::mem::take(&mut self.times_busy);
         let again = self.put_off.take_due(now);
         if !again.is_empty() {
             // Those that are not found now are found by a sweep, if they are not known.
@@ -130,7 +144,10 @@ impl TaskQueue {
         let watch = Stopwatch::start();
         let passed = cx.db.transact_in_parts(|tx| section::pass(tx, asked, attempted).scope_boxed()).await;
         match passed {
-            Ok(None) => Ok(QueuedTasks { is_busy: true, is_worth_repeating: true, ..QueuedTasks::default() }),
+            Ok(None) => {
+                self.times_busy = times_busy.saturating_add(1);
+                Ok(QueuedTasks { is_busy: true, is_worth_repeating: true, ..QueuedTasks::default() })
+            }
             Ok(Some(pass)) => {
                 self.new.clear();
                 self.uncertain.clear();
@@ -191,7 +208,7 @@ impl TaskQueue {
     }
 }
 
-/// Why nobody can be queued: no executor takes any.
+/// Why none can be queued: no executor takes any.
 fn no_free_slot(executors: &[ExecutorSlots]) -> Option<Refusal> {
     let sum = |of: fn(&Executor) -> i64| {
         executors.iter().fold(0_i64, |sum, one| sum.saturating_add(of(&one.executor)))

@@ -1,8 +1,8 @@
 //! Scheduled rows become queued: the one place where that is written, for the critical section, for a run in the
 //! foreground and for a single task.
 //!
-//! Locks: the rows in `task_instance`. One that another transaction has locked is left out: whoever holds it is likely to
-//! queue, clear or mark it.
+//! Locks: the rows in `task_instance`. One that another transaction has locked is left out: another
+//! scheduler queues it, or a user clears or marks it.
 
 use std::collections::{HashMap, HashSet};
 

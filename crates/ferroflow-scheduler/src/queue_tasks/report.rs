@@ -11,22 +11,22 @@ use ferroflow_model::state::{RunState, TaskState};
 use uuid::Uuid;
 
 use super::section::Granted;
-use crate::chores::Left;
+use crate::refused::SetAside;
 
 /// What a pass did.
 #[derive(Clone, Debug, Default)]
 pub struct QueuedTasks {
     /// Whether another scheduler was in the critical section: nothing was looked at.
     pub is_busy: bool,
-    /// Who is queued now, first things first.
+    /// Those that are queued now, in the order of their turns.
     pub queued: Vec<QueuedTask>,
-    /// Who was admitted, and was not as it was known.
+    /// Those that were admitted, and were not as they were known.
     pub left_out: Vec<LeftOut>,
-    /// Who cannot run, and why.
+    /// Those that cannot run, and why.
     pub refused: Vec<Refused>,
-    /// The pools of which nobody can have a slot any more.
+    /// The pools that have no slot for any candidate any more.
     pub closed_pools: Vec<ClosedPool>,
-    /// Why not everybody was looked at, if so.
+    /// Why not all were looked at, if so.
     pub stopped: Option<Stopped>,
     /// DAGs that were set aside, each with its reason.
     pub set_aside: Vec<(String, String)>,
@@ -81,19 +81,19 @@ pub enum WhyLeftOut {
 
 impl LeftOut {
     /// Its row, if the database does not take that it is queued.
-    pub(crate) fn left(&self) -> Option<Left> {
+    pub(crate) fn set_aside(&self) -> Option<SetAside> {
         let WhyLeftOut::Refused(reason) = &self.why else { return None };
         let InstanceKey { dag_id, run_id, task_id, map_index } = &self.key;
         let (dag_id, run_id, task_id) = (dag_id.to_string(), run_id.to_string(), task_id.to_string());
         let key = TaskInstanceKey { dag_id, run_id, task_id, map_index: *map_index };
-        Some(Left::instance(&key, reason.clone()))
+        Some(SetAside::instance(&key, reason.clone()))
     }
 }
 
 impl fmt::Display for WhyLeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Held => f.write_str("somebody else is working on it"),
+            Self::Held => f.write_str("another transaction has locked its row"),
             Self::NotScheduled(state) => {
                 write!(f, "its state is {} by now", state.map_or("none", TaskState::as_str))
             }
@@ -102,7 +102,7 @@ impl fmt::Display for WhyLeftOut {
             Self::RunNotRunning(state) => write!(f, "its run is {state}"),
             Self::DagPaused => f.write_str("its DAG is paused"),
             Self::DagChanged(_) => f.write_str("the limits of its DAG have changed"),
-            Self::Refused(reason) => write!(f, "the database does not take that it is queued: {reason}"),
+            Self::Refused(reason) => write!(f, "the database refuses to queue it: {reason}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What others made ready: a scheduler that is gone or works beside this one, a triggerer, a person.
+//! Task instances that others made ready: a scheduler that is gone or works beside this one, a triggerer, a user.
 
 use std::collections::HashSet;
 
@@ -17,8 +17,8 @@ use crate::{Context, Error};
 const MAX_ROWS: i64 = 20_000;
 
 impl TaskQueue {
-    /// Finds those that wait and are not known, and forgets the runs in which nobody waits any more, those of paused DAGs
-    /// among them. Rows are read only of runs in which more or fewer wait than are known, or somebody newer.
+    /// Finds those that wait and are not known, and forgets the runs in which none waits any more, those of paused DAGs
+    /// among them. Rows are read only of runs in which more or fewer wait than are known, or a newer one.
     pub async fn sweep(&mut self, cx: &Context, now: Timestamp) -> Result<Swept, Error> {
         let runs = cx.db.read(|tx: &mut Tx| queueing::runs_with_scheduled(tx).scope_boxed()).await?;
         let (chosen, left) = self.compare(&runs, cx.settings.core.multi_team);
@@ -44,7 +44,7 @@ impl TaskQueue {
         Ok(swept)
     }
 
-    /// Takes in what was read of some runs. Whoever is put off waits on.
+    /// Takes in what was read of some runs. One that is retried later waits on.
     fn replace(&self, dag_run_ids: &[i64], read: &[Read], now: Timestamp) {
         let mut memory = self.locked();
         memory.replace_runs(dag_run_ids, read);
@@ -97,6 +97,10 @@ fn differs(memory: &Memory, run: &RunWithScheduled) -> bool {
 async fn fail(cx: &Context, dag_id: &str, now: Timestamp) -> Result<u64, DbError> {
     let failed =
         cx.db.transact(|tx: &mut Tx| queueing::fail_scheduled_of_dag(tx, dag_id, now).scope_boxed()).await?;
-    tracing::warn!(dag_id, failed, "the DAG is not stored any more; what waits of it has failed");
+    tracing::warn!(
+        dag_id,
+        failed,
+        "DAG is not serialized any more; its scheduled task instances have failed"
+    );
     Ok(failed)
 }

@@ -1,4 +1,4 @@
-//! What a DAG wants to be told when one of its runs has ended, left for whoever runs callbacks.
+//! The callback of a DAG when one of its runs has ended, left for a DAG processor to run.
 //!
 //! Airflow's scheduler writes this after its transaction, and loses it if it dies in between. Here it is part of the
 //! transaction that ends the run.
@@ -60,7 +60,7 @@ impl Ending {
         self.about == About::LastEnded(TaskState::Failed)
     }
 
-    /// Whether anybody wants to know. Of a time-out Airflow tells whether the DAG listens or not.
+    /// Whether there is a callback. Of a time-out Airflow leaves one whether the DAG has any or not.
     fn is_told(&self, definition: &Definition) -> bool {
         let dag = definition.dag();
         match self.state {

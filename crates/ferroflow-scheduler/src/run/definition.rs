@@ -41,7 +41,7 @@ pub struct Definition {
     pub(crate) asks_past_of: Vec<TaskIndex>,
     /// The timetable as it is stored, if Python is to be asked about it.
     pub(crate) timetable_document: Option<Json>,
-    /// What Python says about a timetable of somebody's own, once it was asked.
+    /// What Python says about a custom timetable, once it was asked.
     pub(crate) described: OnceLock<Arc<Described>>,
 }
 
@@ -72,7 +72,7 @@ impl Definition {
         self.plan.dag()
     }
 
-    /// The assets that the DAG waits for. Those of a timetable of somebody's own are known once it is described.
+    /// The assets that the DAG waits for. Those of a custom timetable are known once it is described.
     pub(crate) fn assets(&self) -> Option<&AssetCondition> {
         match &self.dag().timetable {
             Timetable::Custom(_) => self.described.get()?.assets.as_ref(),

@@ -29,7 +29,7 @@ pub(super) async fn follow_up(
         let newest = dag_run::lookup::newest_states(tx, &run.dag_id, limit).await?;
         if is_failing(&newest, limit) {
             pause(tx, &run.dag_id, now).await?;
-            tracing::warn!(dag_id = run.dag_id, "the DAG is paused: its last {limit} runs have failed");
+            tracing::warn!(dag_id = run.dag_id, "DAG is paused: its last {limit} runs have failed");
         }
     }
     Ok(met)

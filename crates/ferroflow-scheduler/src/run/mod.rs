@@ -54,7 +54,7 @@ pub struct RunSettings {
     pub longest_wait: i64,
     /// Whether a run waits for its date, and ends when it has taken too long.
     pub pace: Pace,
-    /// Weight rules and the mutation hook, which somebody wrote in Python; none where there is no Python.
+    /// Custom weight rules and the mutation hook; none where there is no Python.
     pub rules: Option<Arc<InstanceRules>>,
     /// What they and others were asked: who has a loop to go on with does not wait for the answers.
     pub questions: Questions,

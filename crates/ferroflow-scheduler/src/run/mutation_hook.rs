@@ -20,7 +20,7 @@ use crate::questions::{InstancesQuestion, ShapedInstances};
 const WHO: &str = "what has a say about its task instances (weight rules, task_instance_mutation_hook)";
 
 impl ActiveRun {
-    /// Asks about what is to be written. True if an instance will have another state than was decided: the run is to be
+    /// Asks about the rows to write. True if an instance will have another state than was decided: the run is to be
     /// read anew then.
     pub(super) async fn apply_mutation_hook(
         &self,

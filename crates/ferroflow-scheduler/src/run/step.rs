@@ -45,12 +45,12 @@ pub enum Stale {
     Locked,
     /// Rows were not as they were known.
     Changed,
-    /// The database does not take it: why. It may be that somebody has done the same.
+    /// The database does not take it: why. It may be that another scheduler has done the same.
     Refused(String),
 }
 
 impl Stale {
-    /// Why nothing was written, if that concerns the rows: somebody made the same instances, say.
+    /// Why nothing was written, if that concerns the rows: another scheduler made the same instances, say.
     pub(crate) fn after(error: DbError) -> Result<Self, DbError> {
         match error {
             DbError::Column(_) | DbError::Fernet { .. } => Err(error),
@@ -226,7 +226,7 @@ impl ActiveRun {
         Ok(Ok(met))
     }
 
-    /// Whether all instances are as they are known. Somebody may have cleared one of which nobody has told yet: a run that
+    /// Whether all instances are as they are known. A user may have cleared one, of which there was no notification yet: a run that
     /// ended all the same would leave it behind for good.
     async fn is_as_known(&self, tx: &mut Tx) -> Result<bool, DbError> {
         let rows = task_instance::scheduling::of_run(tx, &self.row.dag_id, &self.row.run_id).await?;
@@ -238,20 +238,20 @@ impl ActiveRun {
         }))
     }
 
-    /// Locks the row of the run, or tells that somebody else has it, or has looked at it since it was read.
+    /// Locks the row of the run, or tells that another transaction has it, or that it was examined since it was read.
     async fn lock(&self, tx: &mut Tx) -> Result<Option<Stale>, DbError> {
         let Some(locked) = ownership::lock(tx, self.row.id).await? else { return Ok(Some(Stale::Locked)) };
         Ok((!self.is_unseen_since(&locked)).then_some(Stale::Changed))
     }
 
-    /// Whether nobody has looked at the run since it was read.
+    /// Whether the run was not examined by another scheduler since it was read.
     pub(super) fn is_unseen_since(&self, locked: &LockedRun) -> bool {
         let micros = |date: Option<Timestamp>| date.map(Timestamp::as_microsecond);
         micros(locked.last_scheduling_decision) == micros(self.row.last_scheduling_decision)
     }
 
     /// The tasks that others are mapped over and whose last instances these actions have settled: how many results they
-    /// have is to be read before anybody is mapped over them.
+    /// have is read before any task is mapped over them.
     fn done_by(&self, actions: &[Action]) -> Vec<TaskIndex> {
         if self.definition.mapped_over.is_empty() {
             return Vec::new();

@@ -1,6 +1,6 @@
 //! The DAG of a run has changed while the run goes on.
 //!
-//! Locks: the run's row, unless somebody else has it.
+//! Locks: the run's row, unless another transaction has it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,13 +34,13 @@ struct Structure {
 enum Change {
     Made,
     MadeByOther,
-    /// Somebody else has the run's row, or it does not run.
+    /// Another transaction has the run's row, or it does not run.
     Locked,
 }
 
 impl ActiveRun {
-    /// Whether it goes on with a DAG that has changed since anything was last written of it: while nobody had it in
-    /// mind, it may be, or somebody has not finished.
+    /// Whether it goes on with a DAG that has changed since anything was last written of it: while no
+    /// scheduler tracked it, it may be, or one has not finished.
     pub(crate) fn is_behind_its_dag(&self) -> bool {
         Definition::version_of_run(&self.row).is_none() && !self.has_its_version()
     }
@@ -50,8 +50,8 @@ impl ActiveRun {
     }
 
     /// Goes on with another version of the DAG: instances come, go, and come back with their tasks. A run that is tied
-    /// to a version of its bundle never changes. The run is read anew. False if somebody else has it at the moment, so
-    /// that nothing could be changed.
+    /// to a version of its bundle never changes. The run is read anew. False if another transaction has it at the moment,
+    /// so that nothing could be changed.
     pub async fn go_on_with(
         &mut self,
         db: &Db,
@@ -61,6 +61,16 @@ impl ActiveRun {
     ) -> Result<bool, Error> {
         self.definition = definition;
         self.reload(db, run_settings, now).await?;
+        self.go_on_with_its_dag(db, run_settings, now).await
+    }
+
+    /// The same with the DAG that it was read with just now.
+    pub(crate) async fn go_on_with_its_dag(
+        &mut self,
+        db: &Db,
+        run_settings: &RunSettings,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
         if self.has_its_version() {
             return Ok(true);
         }
@@ -76,7 +86,7 @@ impl ActiveRun {
             }
             Ok(Change::MadeByOther) => true,
             Ok(Change::Locked) => false,
-            // Somebody did the same. Nothing was written.
+            // Another scheduler did the same. Nothing was written.
             Err(error) if error.is_about_data() => true,
             Err(error) => return Err(error.into()),
         };
@@ -84,7 +94,7 @@ impl ActiveRun {
         Ok(is_done)
     }
 
-    /// What is to be written. A hook has its say about every instance, as with official schedulers.
+    /// The rows to write. A hook has its say about every instance, as with official schedulers.
     async fn structure(
         &self,
         run_settings: &RunSettings,
@@ -100,7 +110,7 @@ impl ActiveRun {
         Ok(Structure { changes, created, reshaped })
     }
 
-    /// Writes the changes, unless somebody did, or is at it.
+    /// Writes the changes, unless another scheduler did, or is at it.
     async fn change_structure(
         &self,
         tx: &mut Tx,

@@ -110,7 +110,7 @@ impl Decided {
 }
 
 /// Writes what was decided about runs, if all of it [is plain](Decided::is_plain). Answers the rows of those that were
-/// written; the others are to be read anew. Waits for nobody: a run that another transaction has, or one of whose
+/// written; the others are read anew. Waits for no lock: a run that another transaction has, or one of whose
 /// instances, is left out.
 pub(crate) async fn write_together(
     cx: &Context,

@@ -9,7 +9,7 @@ use ferroflow_model::state::RunType;
 use jiff::SignedDuration;
 
 use crate::Context;
-use crate::chores::{Left, or_left};
+use crate::refused::{SetAside, or_set_aside};
 
 /// What became of the queued runs that were looked at.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub struct StartedRuns {
     /// Those that did not.
     pub refused: Vec<NotStartedRun>,
     /// Those whose start the database does not take. Others do not wait for them.
-    pub left: Vec<Left>,
+    pub set_aside: Vec<SetAside>,
     /// The DAGs in which more could.
     pub(crate) later: BTreeSet<String>,
 }
@@ -59,7 +59,7 @@ impl StartedRuns {
     pub(crate) fn add(&mut self, part: Self) {
         self.started.extend(part.started);
         self.refused.extend(part.refused);
-        self.left.extend(part.left);
+        self.set_aside.extend(part.set_aside);
         self.later.extend(part.later);
     }
 
@@ -68,14 +68,14 @@ impl StartedRuns {
         self.refused.push(NotStartedRun { dag_id, run_id, reason });
     }
 
-    /// The database does not take it. Whoever waits behind it may start in its place.
+    /// The database does not take it. The next one in its queue may start in its place.
     pub(super) fn leave(&mut self, cx: &Context, run: &StartableRun, error: DbError) {
         let (dag_id, run_id) = (&run.dag_id, &run.run_id);
-        or_left::<()>(
+        or_set_aside::<()>(
             Err(error),
             cx.db.unreadable(),
-            |reason| Left::run(dag_id, run_id, reason),
-            &mut self.left,
+            |reason| SetAside::run(dag_id, run_id, reason),
+            &mut self.set_aside,
         );
         self.later.insert(dag_id.clone());
     }

@@ -29,7 +29,7 @@ pub(super) async fn situation<'a>(
         Err(error) => (None, Some(error.to_string())),
     };
     let condition = definition.as_ref().and_then(|definition| definition.dag().timetable.assets());
-    // Of a timetable of somebody's own, Python has told it when the DAG was stored.
+    // Of a custom timetable, Python has told it when the DAG was stored.
     let told = row.asset_expression.as_ref().and_then(|shown| condition_of(&shown.value().ok()?));
     Ok(DagSituation {
         dag_id: &row.dag_id,
@@ -71,7 +71,7 @@ fn has_schedule(definition: Option<&Definition>) -> bool {
     definition.is_some_and(|definition| definition.dag().timetable.can_be_scheduled())
 }
 
-/// The classes of somebody's own that a scheduler asks before it makes a run.
+/// The custom classes that a scheduler asks before it makes a run.
 fn user_code(definition: &Definition) -> Option<String> {
     let dag = definition.dag();
     let mut classes: BTreeSet<String> = BTreeSet::new();

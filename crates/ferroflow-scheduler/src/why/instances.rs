@@ -165,7 +165,7 @@ fn candidate(dag: &Dag, run: &DagRun, instance: &TaskInstance) -> Option<Candida
     })
 }
 
-/// Reads what whoever runs it reads, or whoever lets it go on: a row that cannot be read is told of.
+/// Reads what a worker or a triggerer would read: a row that cannot be read is told of.
 async fn find_unreadable(tx: &mut Tx, instance: &TaskInstance) -> Result<(), DbError> {
     match instance.state {
         Some(TaskState::Queued | TaskState::Running) => {

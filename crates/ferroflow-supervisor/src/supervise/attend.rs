@@ -13,7 +13,7 @@ use tokio::time::{Sleep, sleep, timeout};
 use super::conversation::{Conversation, Progress};
 use super::exit_log;
 
-/// How long a process that was told to end may take before it is killed, as in Airflow.
+/// How long a process may take to end before it is killed, as in Airflow.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// The same once its operator has done what it does then: the task itself may want to clean up.
@@ -31,15 +31,15 @@ pub(super) async fn attend(
     overtime: Duration,
 ) -> Ending {
     let Some(channel) = child.take_channel() else {
-        return Ending { exit: Exit::WithForkServer, told: None, ordered: None };
+        return Ending { exit: Exit::WithForkServer, reported: None, ordered: None };
     };
     let mut talk = Talk { future: Box::pin(conversation.talk(channel, startup)), is_over: false };
     let (exit, ordered) = until_exit(child, conversation, &mut talk, orders, overtime).await;
     if let Some(remains) = child.remains() {
-        conversation.watcher().cannot_be_killed(remains);
+        conversation.cannot_be_killed(remains);
     }
     finish(conversation, &mut talk).await;
-    Ending { exit: how(&exit), told: conversation.told(), ordered }
+    Ending { exit: how(&exit), reported: conversation.reported(), ordered }
 }
 
 async fn until_exit(
@@ -58,7 +58,7 @@ async fn until_exit(
             exit = child.wait() => return (exit, ordered),
             () = talk.go_on(), if !talk.is_over => None,
             order = next(&mut orders), if ordered.is_none() => Some(order),
-            () = told(&mut progress), if patience.is_none() => {
+            () = reported(&mut progress), if patience.is_none() => {
                 patience = Some(Box::pin(sleep(overtime)));
                 None
             }
@@ -115,14 +115,14 @@ async fn elapsed(timer: &mut Timer) {
 async fn next(orders: &mut watch::Receiver<Option<EndOrder>>) -> EndOrder {
     match orders.wait_for(Option::is_some).await.ok().and_then(|order| *order) {
         Some(order) => order,
-        // Whoever could give one is gone.
+        // There is nothing left that could give one.
         None => std::future::pending().await,
     }
 }
 
-/// Waits until the task has told its state.
-async fn told(progress: &mut watch::Receiver<Progress>) {
-    if progress.wait_for(|progress| progress.told.is_some()).await.is_err() {
+/// Waits until the task has reported its state.
+async fn reported(progress: &mut watch::Receiver<Progress>) {
+    if progress.wait_for(|progress| progress.reported.is_some()).await.is_err() {
         std::future::pending::<()>().await;
     }
 }

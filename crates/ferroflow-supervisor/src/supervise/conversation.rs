@@ -4,17 +4,17 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ferroflow_execution::wire::{Asker, TaskRequests, state_update};
-use ferroflow_execution::{Reports, Told};
+use ferroflow_execution::{Delivered, Reports};
 use ferroflow_model::state::TaskState;
 use ferroflow_python::frame::{self, Frame};
 use ferroflow_python::message::{get, map};
-use ferroflow_python::{Answer, Answers as _, Error, LogChannel, Output, Sink};
+use ferroflow_python::{Answer, Answers as _, Error, LogChannel, Output, Remains, Sink};
 use ferroflow_telemetry::chain;
 use rmpv::Value;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 
-use super::Watcher;
+use super::Observed;
 use crate::ExecuteTask;
 use crate::task_log::TaskLog;
 use crate::zygotes::Origin;
@@ -25,8 +25,8 @@ const NOT_UNDERSTOOD: &str = "API_SERVER_ERROR";
 /// How far a task has come, as seen from outside of the conversation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
-    /// The state that it told, and that is in its row.
-    pub(super) told: Option<TaskState>,
+    /// The state that it reported, and that is in its row.
+    pub(super) reported: Option<TaskState>,
     /// Whether its state is being written.
     pub(super) is_delivering: bool,
 }
@@ -36,7 +36,7 @@ pub(super) struct Conversation<'a> {
     requests: TaskRequests,
     log: &'a Arc<TaskLog>,
     reports: &'a Reports<'a>,
-    watcher: &'a dyn Watcher,
+    observed: &'a Observed<'a>,
     origin: Origin,
     progress: watch::Sender<Progress>,
     /// What the task's process prints and logs.
@@ -50,7 +50,7 @@ impl<'a> Conversation<'a> {
         requests: TaskRequests,
         reports: &'a Reports<'a>,
         log: &'a Arc<TaskLog>,
-        watcher: &'a dyn Watcher,
+        observed: &'a Observed<'a>,
         output: Output,
         origin: Origin,
     ) -> Self {
@@ -58,7 +58,7 @@ impl<'a> Conversation<'a> {
             requests,
             reports,
             log,
-            watcher,
+            observed,
             origin,
             progress: watch::Sender::new(Progress::default()),
             output,
@@ -66,17 +66,17 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// The state that the task told, and that is in its row.
-    pub(super) fn told(&self) -> Option<TaskState> {
-        self.progress.borrow().told
+    /// The state that the task reported, and that is in its row.
+    pub(super) fn reported(&self) -> Option<TaskState> {
+        self.progress.borrow().reported
     }
 
     pub(super) fn progress(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    pub(super) fn watcher(&self) -> &dyn Watcher {
-        self.watcher
+    pub(super) fn cannot_be_killed(&self, remains: &Remains) {
+        self.observed.task.cannot_be_killed(remains.clone());
     }
 
     pub(super) fn log(&self) -> &TaskLog {
@@ -125,40 +125,40 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// Puts the state that the task tells into its row, at once: others wait for it.
+    /// Reports the state that the task reports at once: others wait for it.
     async fn report(&self, kind: &str, body: Value) -> Answer {
         let update = match state_update(kind, body) {
             Ok(update) => update,
-            Err(refusal) => return refusal.told(kind, NOT_UNDERSTOOD, &self.requests.asker),
+            Err(refusal) => return refusal.logged_answer(kind, NOT_UNDERSTOOD, &self.requests.asker),
         };
-        // Whoever sees the state in the row finds in the log what was said before.
+        // Once the state is in the row, what was logged before is in the log.
         self.catch_up_with_logs();
-        self.watcher.telling(true);
+        self.observed.task.reports(true);
         self.progress.send_modify(|progress| progress.is_delivering = true);
-        let delivered = self.reports.tell(&update).await;
+        let delivered = self.reports.report_state(&update).await;
         self.progress.send_modify(|progress| {
             progress.is_delivering = false;
-            // What is refused does not undo what was told before, by a process that was forked from it, say.
+            // What is refused does not undo what was reported before, by a process that was forked from it, say.
             if delivered.is_ok() {
-                progress.told = Some(update.state());
+                progress.reported = Some(update.state());
             }
         });
         match delivered {
-            Ok(Told::Stored) => {
-                self.watcher.state_set(update.state());
+            Ok(Delivered::Stored) => {
+                self.observed.state_set(update.state());
                 Answer::Done
             }
             // What its row says now is for others to read.
-            Ok(Told::MovedOn) => {
-                self.watcher.moved_on();
+            Ok(Delivered::MovedOn) => {
+                self.observed.task.settled();
                 Answer::Done
             }
             Err(refusal) => {
-                // What there was no time for is told once more when the process has ended.
+                // What there was no time for is reported once more when the process has ended.
                 if self.reports.undelivered.state().is_none() {
-                    self.watcher.telling(false);
+                    self.observed.task.reports(false);
                 }
-                refusal.told(kind, NOT_UNDERSTOOD, &self.requests.asker)
+                refusal.logged_answer(kind, NOT_UNDERSTOOD, &self.requests.asker)
             }
         }
     }

@@ -4,7 +4,7 @@ use ferroflow_model::supervision::{Conclusion, EndOrder, EndedHow, Ending, Exit,
 
 use crate::task_log::TaskLog;
 
-/// Why it is told to end.
+/// Why it is ended.
 pub(super) fn ordered(log: &TaskLog, order: EndOrder) {
     let (level, event) = match order {
         EndOrder::Unwanted => (
@@ -34,14 +34,14 @@ pub(super) fn write(log: &TaskLog, ending: Ending) {
         Exit::Signal(number) => vec![("signal", number.into())],
     };
     match conclude(ending) {
-        Conclusion::WithoutAWord(how) => log.say("critical", &how.to_string(), &details),
-        Conclusion::Told(_) | Conclusion::Unwanted if ending.exit == Exit::CannotBeKilled => {
+        Conclusion::Unreported(how) => log.say("critical", &how.to_string(), &details),
+        Conclusion::Reported(_) | Conclusion::Unwanted if ending.exit == Exit::CannotBeKilled => {
             let how = EndedHow { exit: ending.exit, ordered: None };
             log.say("critical", &how.to_string(), &details);
         }
-        Conclusion::Told(_) if ending.ordered.is_none() && !details.is_empty() => {
+        Conclusion::Reported(_) if ending.ordered.is_none() && !details.is_empty() => {
             log.say("warning", "The task's process did not end well after it had told its state.", &details);
         }
-        Conclusion::Told(_) | Conclusion::Unwanted => {}
+        Conclusion::Reported(_) | Conclusion::Unwanted => {}
     }
 }

@@ -16,20 +16,20 @@ use ferroflow_execution::api::{ExecutionApi, RunContext};
 use ferroflow_execution::wire::{Client, NoSdkVersion, SdkVersion, TaskRequests};
 use ferroflow_execution::{HeldSlot, Host, MaskRules, Masker, Reports, Undelivered};
 use ferroflow_model::state::TaskState;
-use ferroflow_model::supervision::{EndOrder, Ending};
+use ferroflow_model::supervision::Ending;
 use ferroflow_python::{Child, ForkServer, Remains, Sink};
 use ferroflow_telemetry::chain;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::ExecuteTask;
 use crate::room::when_there_is_room;
+use crate::running::RunningTask;
 use crate::task_log::{TaskLog, TaskLogs};
 use crate::zygotes::Zygotes;
 pub(crate) use attend::{GRACE, how};
 use conversation::Conversation;
 
-/// So long a slot is held for a row that cannot be read. Somebody who has spoilt one and notices mends it in that time; one
+/// How long a slot is held for a row that cannot be read. Who has spoilt one and notices may mend it in that time; one
 /// that is never mended costs a slot for a minute, not for good.
 const SLOT_HELD: Duration = Duration::from_mins(1);
 
@@ -42,7 +42,7 @@ pub struct Supervision {
     pub(crate) python: ForkServer,
     zygotes: Zygotes,
     pub(crate) logs: TaskLogs,
-    /// When this process has little time left.
+    /// Cancelled when this process has little time left.
     pub hurry: CancellationToken,
 }
 
@@ -80,27 +80,39 @@ impl Supervision {
         }
     }
 
-    /// Waits until Python has loaded Airflow, and tells whether its tasks can be supervised.
+    /// Waits until Python has loaded Airflow, and checks that its tasks can be supervised.
     pub async fn ready(&self) -> Result<(), CannotSupervise> {
         self.python.sdk_version().await?.parse::<SdkVersion>()?;
         Ok(())
     }
 }
 
-/// What an executor hears of a task instance while it runs.
-pub trait Watcher: Send + Sync {
-    /// It runs, as this process.
-    fn started(&self, pid: i32);
-    /// Its process cannot be killed, and has its slot until it is gone.
-    fn cannot_be_killed(&self, remains: &Remains);
-    /// What became of it waits for a row that cannot be read, for longer than it may have its slot.
-    fn waits_for_long(&self);
-    /// It tells its state, or could not.
-    fn telling(&self, is_telling: bool);
-    /// Its row has this state now.
-    fn state_set(&self, state: TaskState);
-    /// Its row had the state that it told, and has moved on since.
-    fn moved_on(&self);
+/// What happens to a task instance while it is supervised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskEvent {
+    /// Its row has this state now. Its process may still be busy with what follows: callbacks, listeners.
+    StateSet(TaskState),
+    /// Its slot is free, but its state is not in its row yet, which cannot be read.
+    Waits,
+}
+
+/// Where a supervisor says what happens to its task instance.
+pub(crate) struct Observed<'a> {
+    pub(crate) task: &'a RunningTask,
+    on_event: &'a (dyn Fn(TaskEvent) + Send + Sync),
+}
+
+impl Observed<'_> {
+    pub(crate) fn state_set(&self, state: TaskState) {
+        self.task.settled();
+        (self.on_event)(TaskEvent::StateSet(state));
+    }
+
+    fn give_slot_back(&self) {
+        if self.task.give_slot_back() {
+            (self.on_event)(TaskEvent::Waits);
+        }
+    }
 }
 
 /// A task instance that is not running any more.
@@ -115,13 +127,14 @@ pub enum Supervised {
 }
 
 impl Supervision {
-    /// Runs a task instance to its end. `order` tells it to end before.
+    /// Runs a task instance to its end, or until [`Running`](crate::Running) has it end.
     pub async fn supervise(
         &self,
         workload: &ExecuteTask,
-        watcher: &dyn Watcher,
-        mut order: watch::Receiver<Option<EndOrder>>,
+        task: &RunningTask,
+        on_event: &(dyn Fn(TaskEvent) + Send + Sync),
     ) -> Supervised {
+        let (observed, mut order) = (Observed { task, on_event }, task.orders());
         let masker = Arc::new(Masker::new(MaskRules::of(&self.settings)));
         let api = self.api.of_workload(&workload.token);
         let client = Client { api: Arc::clone(&api), masker: Arc::clone(&masker) };
@@ -140,7 +153,7 @@ impl Supervision {
             Ok(forked) => forked,
             Err(reason) => return Supervised::NotStarted(reason),
         };
-        let give_back = || watcher.waits_for_long();
+        let give_back = || observed.give_slot_back();
         let reports = self.reports(&api, workload, child.pid(), &give_back);
         let (sdk, context) = match self.start(&reports, &child).await {
             Ok(started) => started,
@@ -150,18 +163,18 @@ impl Supervision {
                 return Supervised::NotStarted(reason);
             }
         };
-        watcher.started(child.pid());
+        task.started(child.pid());
         let asker = conversation::asker(workload);
         let requests = TaskRequests { client, instance: workload.ti.id, asker, sdk };
-        let conversation = Conversation::new(requests, &reports, &log, watcher, child.output(), origin);
+        let conversation = Conversation::new(requests, &reports, &log, &observed, child.output(), origin);
         let startup = startup::details(workload, &context, sdk);
         let ending = attend::attend(&mut child, &conversation, startup, order, self.overtime()).await;
         let remains = child.into_remains();
-        settle(&reports, ending, &log, watcher).await;
+        settle(&reports, ending, &log, &observed).await;
         remains.map_or(Supervised::Ended, Supervised::GivenUp)
     }
 
-    /// Has no process wait for a task from now on, and nobody for one that cannot be killed.
+    /// Ends prewarmed processes, and the waits for those that cannot be killed.
     pub fn close(&self) {
         self.zygotes.close();
     }
@@ -203,22 +216,22 @@ impl Supervision {
         Ok((sdk, context))
     }
 
-    /// How long callbacks and listeners may take once the state is told.
+    /// How long callbacks and listeners may take once the state is reported.
     fn overtime(&self) -> Duration {
         self.settings.core.task_success_overtime
     }
 }
 
-/// Puts down what became of it.
-async fn settle(reports: &Reports<'_>, ending: Ending, log: &TaskLog, watcher: &dyn Watcher) {
-    // What it told counts, though it is not stored yet.
-    exit_log::write(log, Ending { told: ending.told.or(reports.undelivered.state()), ..ending });
+/// Reports how it ended, if it has not reported that itself.
+async fn settle(reports: &Reports<'_>, ending: Ending, log: &TaskLog, observed: &Observed<'_>) {
+    // What it reported counts, though it is not stored yet.
+    exit_log::write(log, Ending { reported: ending.reported.or(reports.undelivered.state()), ..ending });
     match reports.end(ending).await {
-        Ok(Some(state)) => watcher.state_set(state),
+        Ok(Some(state)) => observed.state_set(state),
         Ok(None) => {}
-        // Its heartbeat is missing from now on; whoever looks for such tasks finds it.
+        // Its heartbeats are missing from now on: schedulers look for such tasks.
         Err(refusal) => {
-            tracing::error!(id = %reports.id, "what became of a task cannot be stored: {}", chain(&refusal));
+            tracing::error!(id = %reports.id, "the end of a task cannot be reported: {}", chain(&refusal));
         }
     }
 }

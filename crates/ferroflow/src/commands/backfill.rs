@@ -5,22 +5,19 @@ mod grid;
 use std::io::Write;
 use std::sync::Mutex;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use ferroflow_config::Environment;
-use ferroflow_execution::backfill::{self, AskedBackfill, MadeBackfill};
-use ferroflow_execution::{Refusal, RunMaking};
 use ferroflow_model::backfill::{Reprocess, Stretch};
 use ferroflow_model::python_datetime;
-use jiff::Timestamp;
-use serde_json::{Map, Value};
+use ferroflow_operations::OperationError;
+use ferroflow_operations::backfill::{self, BackfillRequest, MadeBackfill};
+use serde_json::Value;
 
 use super::ReportedFailure;
-use super::audit::{AuditAction, note_deed};
-use super::dags::stored::{self, StoredDag};
 use super::date_arg::DateArg;
 use super::json_arg::json_object;
-use super::run_maker::RunMaker;
+use super::operations;
 use crate::output::{Format, Progress, note, python_repr};
 use crate::session::{Session, block_on};
 
@@ -93,76 +90,64 @@ impl ReprocessArg {
 pub(crate) fn run(command: &BackfillCommand, environment: &Environment, out: &mut dyn Write) -> Result<()> {
     let BackfillCommand::Create(args) = command;
     let session = Session::start_quietly(environment)?;
-    let (from, to) = (args.from_date.at(&session.configuration)?, args.to_date.at(&session.configuration)?);
+    let request = args.request(&session)?;
     block_on(async {
-        let db = stored::connect(&session).await?;
-        let dag_id = Some(args.dag_id.as_str());
-        note_deed(&session, &db, &AuditAction { event: "create_backfill", dag_id, ..AuditAction::default() })
-            .await;
-        let conf = args.dag_run_conf.as_deref().filter(|conf| !conf.is_empty());
-        let conf = conf.map_or(Ok(None), |conf| json_object("--dag-run-conf", conf))?;
-        let asked = args.asked(&session, (from, to), conf);
-        let found = stored::find(&db, &args.dag_id).await;
-        if args.dry_run {
-            describe(args, &asked, runs_on_latest(&session, &asked, found.as_ref().ok())?, out)?;
-        }
-        let maker = RunMaker::of(&session, &db, &found?.dag).await?;
+        let operations = operations::open(&session).await?;
         let outcome = if args.dry_run {
-            let runs = backfill::preview(&db, &maker.making, &asked).await;
-            runs.map_err(|refusal| refused(&refusal)).and_then(|runs| Ok(grid::print(&runs, out)?))
+            let is_on_latest = backfill::runs_on_latest_version(&operations, &request).await;
+            describe(args, &request, is_on_latest, out)?;
+            let runs = backfill::preview(&operations, &request).await;
+            runs.map_err(refused).and_then(|runs| Ok(grid::print(&runs, out)?))
         } else {
-            let made = maker.backfill(&asked, &progress()).await;
-            made.map_err(|refusal| refused(&refusal)).and_then(|made| tell(made, &asked, out))
+            let made = backfill::create(&operations, &request, &progress()).await;
+            made.map_err(refused).and_then(|made| tell(made, &request, out))
         };
-        maker.stop().await;
-        db.close().await;
+        operations.close().await;
         outcome
     })
 }
 
 impl CreateArgs {
-    fn asked(
-        &self,
-        session: &Session,
-        (from, to): (Timestamp, Timestamp),
-        conf: Option<Map<String, Value>>,
-    ) -> AskedBackfill {
+    fn request(&self, session: &Session) -> Result<BackfillRequest> {
+        let conf = self.dag_run_conf.as_deref().filter(|conf| !conf.is_empty());
         let reprocess = self.reprocess_behavior.map_or(Reprocess::None, ReprocessArg::meant);
         let no = self.no_run_on_latest_version.then_some(false);
-        AskedBackfill {
+        Ok(BackfillRequest {
             dag_id: self.dag_id.clone(),
-            stretch: Stretch { from, to, is_backwards: self.run_backwards, reprocess },
-            conf,
+            stretch: Stretch {
+                from: self.from_date.at(&session.configuration)?,
+                to: self.to_date.at(&session.configuration)?,
+                is_backwards: self.run_backwards,
+                reprocess,
+            },
+            conf: conf.map_or(Ok(None), |conf| json_object("--dag-run-conf", conf))?,
             max_active_runs: self.max_active_runs,
             run_on_latest_version: no.or(self.run_on_latest_version.then_some(true)),
-            user: Some(session.host().user),
-        }
+        })
     }
 }
 
-fn runs_on_latest(session: &Session, asked: &AskedBackfill, stored: Option<&StoredDag>) -> Result<bool> {
-    let making = RunMaking::new(&session.settings, session.host().user, None)?;
-    let by_configuration = session.settings.core.rerun_with_latest_version.unwrap_or(true);
-    let usual = stored.map_or(by_configuration, |stored| making.runs_on_latest(&stored.dag));
-    Ok(asked.run_on_latest_version.unwrap_or(usual))
-}
-
 /// What was asked for, in Airflow's words.
-fn describe(args: &CreateArgs, asked: &AskedBackfill, is_on_latest: bool, out: &mut dyn Write) -> Result<()> {
+fn describe(
+    args: &CreateArgs,
+    request: &BackfillRequest,
+    is_on_latest: bool,
+    out: &mut dyn Write,
+) -> Result<()> {
     let python_bool = |is_so| if is_so { "True" } else { "False" };
-    let number = asked.max_active_runs.map_or_else(|| "None".to_owned(), |number| number.to_string());
-    let conf = asked.conf.clone().map_or(Value::Null, Value::Object);
+    let number = request.max_active_runs.map_or_else(|| "None".to_owned(), |number| number.to_string());
+    let conf = request.conf.clone().map_or(Value::Null, Value::Object);
     let reprocess = args.reprocess_behavior.map_or_else(
         || "None".to_owned(),
         |which| format!("ReprocessBehavior.{}", which.meant().as_str().to_uppercase()),
     );
     writeln!(out, "Performing dry run of backfill.\nPrinting params:")?;
     for (name, value) in [
-        ("dag_id", asked.dag_id.clone()),
-        ("from_date", python_datetime(asked.stretch.from)),
-        ("to_date", python_datetime(asked.stretch.to)),
+        ("dag_id", request.dag_id.clone()),
+        ("from_date", python_datetime(request.stretch.from)),
+        ("to_date", python_datetime(request.stretch.to)),
         ("max_active_runs", number),
-        ("reverse", python_bool(asked.stretch.is_backwards).to_owned()),
+        ("reverse", python_bool(request.stretch.is_backwards).to_owned()),
         ("dag_run_conf", python_repr(&conf)),
         ("reprocess_behavior", reprocess),
         ("run_on_latest_version", python_bool(is_on_latest).to_owned()),
@@ -181,15 +166,15 @@ fn progress() -> impl Fn(usize, usize) + Send + Sync {
     }
 }
 
-fn refused(refusal: &Refusal) -> anyhow::Error {
-    anyhow!("there is no backfill: {}", refusal.sentence())
+fn refused(error: OperationError) -> anyhow::Error {
+    operations::refused("there is no backfill", error)
 }
 
 /// What was made, for people.
-fn tell(made: Option<MadeBackfill>, asked: &AskedBackfill, out: &mut dyn Write) -> Result<()> {
-    let Stretch { from, to, .. } = asked.stretch;
+fn tell(made: Option<MadeBackfill>, request: &BackfillRequest, out: &mut dyn Write) -> Result<()> {
+    let Stretch { from, to, .. } = request.stretch;
     let Some(made) = made else {
-        let (dag_id, from, to) = (&asked.dag_id, python_datetime(from), python_datetime(to));
+        let (dag_id, from, to) = (&request.dag_id, python_datetime(from), python_datetime(to));
         writeln!(out, "Warning: No runs to create for Dag {dag_id} in the range [{from}, {to}]")?;
         return Err(ReportedFailure.into());
     };

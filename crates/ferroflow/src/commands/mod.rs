@@ -1,7 +1,6 @@
 //! One file per command.
 
 pub(crate) mod assets;
-mod audit;
 pub(crate) mod backfill;
 pub(crate) mod completion;
 pub(crate) mod config;
@@ -16,17 +15,19 @@ mod foreground;
 pub(crate) mod info;
 pub(crate) mod jobs;
 mod json_arg;
+mod masking;
+mod operations;
 mod pattern;
 pub(crate) mod pools;
 pub(crate) mod python;
 pub(crate) mod rotate_fernet_key;
-mod run_maker;
 pub(crate) mod scheduler;
 mod secret_file;
 mod secrets;
 pub(crate) mod standalone;
 pub(crate) mod tasks;
 pub(crate) mod timetable;
+mod user_code;
 pub(crate) mod variables;
 pub(crate) mod version;
 mod which_run;

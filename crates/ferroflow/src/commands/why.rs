@@ -8,12 +8,13 @@ use ferroflow_config::Environment;
 use ferroflow_execution::tell_unreadable;
 use ferroflow_model::Json;
 use ferroflow_model::why::{Holder, Reason};
+use ferroflow_operations::dag;
 use ferroflow_scheduler::why::{Answer, Asked, NoAnswer, why};
 use ferroflow_telemetry::clock;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::dags::stored;
+use super::operations;
 use crate::output::{AnswerArgs, AnswerFormat, on_one_line};
 use crate::session::{Session, block_on};
 
@@ -43,13 +44,13 @@ pub(crate) fn run(command: &WhyCommand, environment: &Environment, out: &mut dyn
         task_id: command.task_id.as_deref(),
     };
     let answer = block_on(async {
-        let db = stored::connect(&session).await?;
-        let answer = match why(&db, &session.settings, asked, now).await {
-            Err(NoAnswer::NoDag(dag_id)) => Err(stored::unknown(&db, &dag_id).await),
+        let operations = operations::open(&session).await?;
+        let answer = match why(&operations.db, &session.settings, asked, now).await {
+            Err(NoAnswer::NoDag(dag_id)) => Err(dag::unknown(&operations.db, &dag_id).await.into()),
             other => Ok(other?),
         };
-        tell_unreadable(&db);
-        db.close().await;
+        tell_unreadable(&operations.db);
+        operations.close().await;
         answer
     })?;
     match command.answer.output {

@@ -6,17 +6,14 @@ use std::io::Write;
 
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, Subcommand};
-use ferroflow_config::{Environment, nearest};
-use ferroflow_db::asset::list::{ListedAsset, Which};
-use ferroflow_db::{Db, ScopedFutureExt as _, asset, deadline};
-use ferroflow_execution::{BesideRun, MaskRules, Masker, UserRun, run_response};
-use ferroflow_model::state::{RunType, TriggeredBy};
-use ferroflow_model::stored_assets::StoredAlias;
-use serde_json::{Map, Value};
+use ferroflow_config::Environment;
+use ferroflow_db::asset::list::Which;
+use ferroflow_execution::{BesideRun, MaskRules, Masker, run_response};
+use ferroflow_operations::asset::{self, Materialized};
+use ferroflow_operations::{OperationError, Operations};
+use serde_json::Value;
 
-use super::audit::{AuditAction, note_deed};
-use super::dags::stored;
-use super::run_maker::RunMaker;
+use super::operations;
 use crate::output::{Cell, Format, OutputArgs, Records};
 use crate::session::{Session, block_on};
 use shown::{ALIAS_FIELDS, ASSET_FIELDS, Fields};
@@ -86,18 +83,23 @@ pub(crate) struct MaterializeArgs {
 pub(crate) fn run(command: &AssetsCommand, environment: &Environment, out: &mut dyn Write) -> Result<()> {
     let session = Session::start_quietly(environment)?;
     block_on(async {
-        let db = stored::connect(&session).await?;
+        let operations = operations::open(&session).await?;
         let done = match command {
-            AssetsCommand::List(args) => list(args, &session, &db, out).await,
-            AssetsCommand::Details(args) => details(args, &session, &db, out).await,
-            AssetsCommand::Materialize(args) => materialize(&args.named, &session, &db, out).await,
+            AssetsCommand::List(args) => list(args, &session, &operations, out).await,
+            AssetsCommand::Details(args) => details(args, &session, &operations, out).await,
+            AssetsCommand::Materialize(args) => materialize(&args.named, &operations, out).await,
         };
-        db.close().await;
+        operations.close().await;
         done
     })
 }
 
-async fn list(args: &ListArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
+async fn list(
+    args: &ListArgs,
+    session: &Session,
+    operations: &Operations,
+    out: &mut dyn Write,
+) -> Result<()> {
     let fields: &[&'static str] = if args.alias { &ALIAS_FIELDS } else { &ASSET_FIELDS };
     let is_asked = |name: &str| args.columns.iter().any(|column| column.trim() == name);
     let columns: Vec<&'static str> = fields.iter().copied().filter(|field| is_asked(field)).collect();
@@ -106,10 +108,10 @@ async fn list(args: &ListArgs, session: &Session, db: &Db, out: &mut dyn Write) 
     }
     let format = args.output.output;
     let all: Vec<Fields> = if args.alias {
-        aliases(db).await?.iter().map(shown::alias).collect()
+        asset::aliases(operations).await?.iter().map(shown::alias).collect()
     } else {
         let masker = Masker::new(MaskRules::of(&session.settings));
-        assets(db, Which::default()).await?.iter().map(|asset| shown::asset(asset, &masker)).collect()
+        asset::list(operations).await?.iter().map(|asset| shown::asset(asset, &masker)).collect()
     };
     let row = |fields: Fields| {
         let asked = fields.into_iter().filter(|(name, _)| columns.contains(name));
@@ -119,7 +121,12 @@ async fn list(args: &ListArgs, session: &Session, db: &Db, out: &mut dyn Write) 
         .print(format, out)?)
 }
 
-async fn details(args: &DetailsArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
+async fn details(
+    args: &DetailsArgs,
+    session: &Session,
+    operations: &Operations,
+    out: &mut dyn Write,
+) -> Result<()> {
     let NamedArgs { name, uri, output, .. } = &args.named;
     let fields = if args.alias {
         if name.is_empty() {
@@ -128,15 +135,10 @@ async fn details(args: &DetailsArgs, session: &Session, db: &Db, out: &mut dyn W
         if !uri.is_empty() {
             bail!("Cannot use --uri with --alias: an alias has none");
         }
-        let all = aliases(db).await?;
-        let found = all.iter().find(|alias| alias.name == *name).ok_or_else(|| {
-            let names = all.iter().map(|alias| alias.name.as_str()).collect();
-            anyhow!("Asset alias with name {name} does not exist{}", help(name, names, "--alias"))
-        });
-        shown::alias(found?)
+        shown::alias(&asset::alias(operations, name).await?)
     } else {
         let masker = Masker::new(MaskRules::of(&session.settings));
-        shown::asset(&args.named.only_asset(db).await?, &masker)
+        shown::asset(&asset::find(operations, args.named.which()?).await?, &masker)
     };
     print_details(fields, output.output, out)
 }
@@ -156,44 +158,13 @@ fn print_details(fields: Fields, format: Format, out: &mut dyn Write) -> Result<
     Ok(records.print(format, out)?)
 }
 
-async fn materialize(args: &NamedArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
-    note_deed(session, db, &AuditAction { event: "asset_materialize", ..AuditAction::default() }).await;
-    let which = args.which()?;
-    let producers =
-        db.read(|tx| async move { asset::list::producers(tx, which).await }.scope_boxed()).await?;
-    let dag_id = match producers.as_slice() {
-        [] => {
-            let there = args.only_asset(db).await?;
-            bail!("no task of any DAG updates asset {}: none has it among its outlets", there.name)
-        }
-        [dag_id] => dag_id,
-        several => bail!(
-            "more than one DAG materializes the asset with {}: {}; `ferroflow dags trigger` runs one of them",
-            args.words(),
-            several.join(", ")
-        ),
-    };
-    let stored = stored::find(db, dag_id).await?;
-    let maker = RunMaker::of(session, db, &stored.dag).await?;
-    let wanted = UserRun {
-        dag_id: dag_id.clone(),
-        run_type: RunType::AssetMaterialization,
-        run_id: None,
-        logical_date: None,
-        run_after: None,
-        conf: Map::new(),
-        partition_key: None,
-        note: None,
-        triggered_by: TriggeredBy::Cli,
-        user: Some(session.host().user),
-    };
-    let made = maker.trigger(&wanted).await;
-    maker.stop().await;
-    let run = made.map_err(|refusal| anyhow!("the run is not made: {}", refusal.sentence()))?;
-    let of_run = &run;
-    let versions = db.read(|tx| async move { deadline::missed::versions(tx, of_run).await }.scope_boxed());
-    let beside =
-        BesideRun { display_name: stored.row.dag_display_name, note: None, versions: versions.await? };
+async fn materialize(args: &NamedArgs, operations: &Operations, out: &mut dyn Write) -> Result<()> {
+    let made = asset::materialize(operations, args.which()?).await;
+    let Materialized { stored, run, versions } = made.map_err(|error| match error {
+        OperationError::Conflict(problem) if problem.reason == Some(asset::AMBIGUOUS) => anyhow!(problem),
+        error => operations::refused("the run is not made", error),
+    })?;
+    let beside = BesideRun { display_name: stored.row.dag_display_name, note: None, versions };
     print_run(&run_response(&run, &beside), args.output.output, out)
 }
 
@@ -218,48 +189,4 @@ impl NamedArgs {
             uri: Some(self.uri.as_str()).filter(|uri| given(uri)),
         })
     }
-
-    fn words(&self) -> String {
-        let name = (!self.name.is_empty()).then(|| format!("name {}", self.name));
-        let uri = (!self.uri.is_empty()).then(|| format!("URI {}", self.uri));
-        name.into_iter().chain(uri).collect::<Vec<_>>().join(" and ")
-    }
-
-    /// The one asset that is meant.
-    async fn only_asset(&self, db: &Db) -> Result<ListedAsset> {
-        let mut found = assets(db, self.which()?).await?;
-        match (found.pop(), found.is_empty()) {
-            (Some(asset), true) => Ok(asset),
-            (Some(_), false) => bail!("more than one asset exists with {}: name it by --uri", self.words()),
-            (None, _) => {
-                let all = assets(db, Which::default()).await?;
-                let (asked, names) = if self.name.is_empty() {
-                    (&self.uri, all.iter().map(|asset| asset.uri.as_str()).collect())
-                } else {
-                    (&self.name, all.iter().map(|asset| asset.name.as_str()).collect())
-                };
-                bail!("Asset with {} does not exist{}", self.words(), help(asked, names, ""))
-            }
-        }
-    }
-}
-
-async fn assets(db: &Db, which: Which<'_>) -> Result<Vec<ListedAsset>> {
-    Ok(db.read(|tx| async move { asset::list::list(tx, which).await }.scope_boxed()).await?)
-}
-
-async fn aliases(db: &Db) -> Result<Vec<StoredAlias>> {
-    Ok(db.read(|tx| async move { asset::list::aliases(tx).await }.scope_boxed()).await?)
-}
-
-/// What helps to find the right name.
-fn help(asked: &str, mut names: Vec<&str>, option: &str) -> String {
-    names.sort_unstable();
-    names.dedup();
-    let near: Vec<&str> = nearest(asked, names).filter(|name| *name != asked).collect();
-    if near.is_empty() {
-        let option = if option.is_empty() { String::new() } else { format!(" {option}") };
-        return format!("; `ferroflow assets list{option}` shows those that do");
-    }
-    format!("; did you mean {}?", near.join(", "))
 }

@@ -4,19 +4,15 @@ use std::io::Write;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use ferroflow_config::nearest;
-use ferroflow_db::connection::{self, Connection};
-use ferroflow_db::{Db, ScopedFutureExt as _};
-use ferroflow_execution::{MaskRules, Masker, connection_text};
-use ferroflow_telemetry::clock;
+use ferroflow_execution::{MaskRules, Masker};
+use ferroflow_operations::connection::{self, AddRequest, Connection};
+use ferroflow_operations::{Operations, connection_text};
 use serde_json::Value;
 
-use super::shown;
-use crate::output::{Cell, Format, Records, note, python_literal};
+use super::hooks::PythonHooks;
+use crate::commands::operations::logged_if_failed;
+use crate::output::{Cell, Format, Records, note};
 use crate::session::Session;
-
-/// What a type becomes that no installed provider has.
-const GENERIC: &str = "generic";
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -62,62 +58,26 @@ pub(crate) struct AddArgs {
     conn_description: Option<String>,
 }
 
-pub(super) async fn run(args: &AddArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
-    check_id(&args.conn_id, session).map_err(|problem| anyhow!("Could not create connection. {problem}"))?;
-    let wanted = &wanted(args, session).await?;
-    let (fernet, now) = (&session.fernet, clock::now());
-    let is_new = db.transact(|tx| {
-        async move {
-            if connection::exists(tx, &wanted.conn_id).await? {
-                return Ok(false);
-            }
-            connection::insert(tx, fernet, wanted, now).await?;
-            Ok(true)
-        }
-        .scope_boxed()
-    });
-    let conn_id = &args.conn_id;
-    if !is_new.await? {
-        bail!(
-            "A connection with `conn_id`={conn_id} already exists. `ferroflow connections delete {conn_id}` deletes it"
-        );
+pub(super) async fn run(
+    args: &AddArgs,
+    session: &Session,
+    operations: &Operations,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let request = logged_if_failed(operations, &connection::ADD, wanted(args)).await?;
+    let added = connection::add(operations, request, &PythonHooks(session)).await?;
+    if let Some(told) = &added.replaced_type {
+        // Not to be able to tell is no reason not to do it.
+        drop(note(told));
     }
-    if has_secrets(wanted) {
+    if connection::has_secrets(&added.connection) {
         session.warn_of_plain_text("the password and the extra of a connection");
     }
-    writeln!(out, "Successfully added `conn_id`={conn_id}")?;
-    print(wanted, session, out)
+    writeln!(out, "Successfully added `conn_id`={}", args.conn_id)?;
+    print(&added.connection, session, out)
 }
 
-/// Whether there is something in it that would be encrypted.
-pub(super) fn has_secrets(connection: &Connection) -> bool {
-    [&connection.password, &connection.extra]
-        .iter()
-        .any(|text| text.as_ref().is_some_and(|text| !text.is_empty()))
-}
-
-/// A connection's name as Airflow lets it be, or what is wrong with it.
-pub(super) fn check_id(conn_id: &str, session: &Session) -> Result<(), String> {
-    const LONGEST: usize = 200;
-    if conn_id.chars().count() > LONGEST {
-        return Err(format!("The key: {conn_id} has to be less than {LONGEST} characters"));
-    }
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
-    let shown = python_literal(conn_id);
-    if conn_id.is_empty() || !conn_id.chars().all(is_plain) {
-        return Err(format!(
-            "The key {shown} has to be made of alphanumeric characters, dashes, dots and underscores exclusively"
-        ));
-    }
-    if conn_id.contains("..") && !session.settings.core.allow_double_dot_in_ids {
-        return Err(format!(
-            "The key {shown} must not contain consecutive dots ('..') to prevent path traversal"
-        ));
-    }
-    Ok(())
-}
-
-async fn wanted(args: &AddArgs, session: &Session) -> Result<Connection> {
+fn wanted(args: &AddArgs) -> Result<AddRequest> {
     let given = |option: &Option<String>| option.clone().filter(|text| !text.is_empty());
     let extra = args.conn_extra.clone();
     let connection = match (given(&args.conn_uri), given(&args.conn_json), given(&args.conn_type)) {
@@ -157,12 +117,7 @@ async fn wanted(args: &AddArgs, session: &Session) -> Result<Connection> {
         },
         (None, None, None) => bail!("Must supply either conn-uri or conn-json if not supplying conn-type"),
     };
-    connection_text::extra_fields(connection.extra.as_deref())
-        .map_err(|problem| anyhow!("connection {}: {problem}", args.conn_id))?;
-    if given(&args.conn_type).is_none() {
-        return Ok(connection);
-    }
-    Ok(Connection { conn_type: known_type(&connection.conn_type, session).await, ..connection })
+    Ok(AddRequest { connection, checks_type: given(&args.conn_type).is_some() })
 }
 
 /// All of a connection stands in its URI or its JSON.
@@ -192,34 +147,8 @@ fn port(text: Option<&str>) -> Result<Option<i32>> {
     text.map(number).transpose()
 }
 
-/// The type, if an installed provider has it. Which there are only Python knows; if it cannot be asked, nothing is lost.
-async fn known_type(name: &str, session: &Session) -> String {
-    let names = match super::ask(session, async |types| types.names().await).await {
-        Ok(names) => names,
-        Err(error) => {
-            tracing::warn!("whether a provider has connections of type {name} is not known: {error:#}");
-            return name.to_owned();
-        }
-    };
-    if names.iter().any(|known| known == name) {
-        return name.to_owned();
-    }
-    let near: Vec<&str> = nearest(name, names.iter().map(String::as_str).collect()).collect();
-    let help = if near.is_empty() {
-        format!("those that there are: {}", names.join(", "))
-    } else {
-        format!("did you mean {}?", near.join(", "))
-    };
-    let told = format!(
-        "no installed provider has connections of type {name}, and {GENERIC} takes its place; {help}"
-    );
-    // Not to be able to tell is no reason not to do it.
-    drop(note(&told));
-    GENERIC.to_owned()
-}
-
 fn print(connection: &Connection, session: &Session, out: &mut dyn Write) -> Result<()> {
-    let mut extra = shown::extra(connection)?;
+    let mut extra = Value::Object(connection::extra(connection)?);
     let masker = Masker::new(MaskRules::of(&session.settings));
     if let Some(password) = connection.password.as_deref().filter(|password| !password.is_empty()) {
         masker.add(&Value::from(password), None);

@@ -4,10 +4,12 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ferroflow_db::Db;
+use ferroflow_model::python_literal;
+use ferroflow_operations::OperationError;
+use ferroflow_operations::connection;
 
-use crate::commands::ReportedFailure;
-use crate::output::python_literal;
+use super::hooks::PythonHooks;
+use crate::commands::{ReportedFailure, operations};
 use crate::session::Session;
 
 #[derive(Args, Debug)]
@@ -20,31 +22,30 @@ pub(crate) struct TestArgs {
     verbose: bool,
 }
 
-/// Says so if the site does not want connections to be tried.
-pub(super) fn refuse_unless_enabled(session: &Session, out: &mut dyn Write) -> Result<()> {
-    if session.settings.core.test_connection.trim().eq_ignore_ascii_case("enabled") {
-        return Ok(());
-    }
-    writeln!(
-        out,
-        "\nTesting connections is disabled in Airflow configuration. Contact your deployment admin to enable it.\n"
-    )?;
-    Err(ReportedFailure.into())
-}
-
-pub(super) async fn run(args: &TestArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
-    let conn_id = args.conn_id.as_str();
-    writeln!(out, "Retrieving connection: {}", python_literal(conn_id))?;
-    if super::find(conn_id, session, db).await?.is_none() {
-        writeln!(out, "\nConnection not found.\n")?;
+pub(super) async fn run(args: &TestArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
+    // Nothing is looked for, not even the database, where it is not allowed.
+    if let Err(refusal) = connection::check_enabled(&session.settings) {
+        writeln!(out, "\n{refusal}\n")?;
         return Err(ReportedFailure.into());
     }
-    writeln!(out, "\nTesting...")?;
-    out.flush()?;
-    let tested = super::ask(session, async |types| types.test(conn_id).await).await?;
-    if tested.works {
-        return Ok(writeln!(out, "\nConnection success!\n")?);
-    }
-    writeln!(out, "\nConnection failed!\n{}\n", tested.message)?;
-    Err(ReportedFailure.into())
+    operations::with_backend(session, async |operations| {
+        let conn_id = args.conn_id.as_str();
+        writeln!(out, "Retrieving connection: {}", python_literal(conn_id))?;
+        let test = match connection::test(operations, conn_id).await {
+            Err(OperationError::NotFound(_)) => {
+                writeln!(out, "\nConnection not found.\n")?;
+                return Err(ReportedFailure.into());
+            }
+            test => test?,
+        };
+        writeln!(out, "\nTesting...")?;
+        out.flush()?;
+        let tested = test.run(&PythonHooks(session)).await?;
+        if tested.works {
+            return Ok(writeln!(out, "\nConnection success!\n")?);
+        }
+        writeln!(out, "\nConnection failed!\n{}\n", tested.message)?;
+        Err(ReportedFailure.into())
+    })
+    .await
 }

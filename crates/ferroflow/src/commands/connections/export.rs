@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
-use ferroflow_db::connection::{self, Connection};
-use ferroflow_db::{Db, Json, ScopedFutureExt as _};
+use ferroflow_model::{Json, indented_json};
+use ferroflow_operations::Operations;
+use ferroflow_operations::connection::{self, Connection};
 use serde_json::{Map, Value, json};
 
-use super::shown;
 use crate::commands::secret_file;
-use crate::output::{indented_json, note, yaml_document};
-use crate::session::Session;
+use crate::output::{note, yaml_document};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -51,16 +50,13 @@ enum Serialization {
     Uri,
 }
 
-pub(super) async fn run(args: &ExportArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
+pub(super) async fn run(args: &ExportArgs, operations: &Operations, out: &mut dyn Write) -> Result<()> {
     let is_stdout = args.file == Path::new("-");
     let format = file_format(args, is_stdout)?;
     if args.serialization_format.is_some() && format != FileFormat::Env {
         bail!("Option `--serialization-format` may only be used with file type `env`.");
     }
-    let fernet = &session.fernet;
-    let found = db.read(|tx| async move { connection::all(tx, fernet).await }.scope_boxed()).await?;
-    let mut all: Vec<Connection> = found.into_iter().map(|stored| stored.connection).collect();
-    all.sort_by(|one, other| one.conn_id.cmp(&other.conn_id));
+    let all = connection::export(operations).await?;
     let text = match format {
         FileFormat::Json => indented_json(&objects(&all), 2),
         FileFormat::Yaml => yaml_document(&objects(&all)) + "\n",
@@ -120,7 +116,7 @@ fn lines(all: &[Connection], serialization: Serialization) -> Result<String> {
     let mut text = String::new();
     for connection in all {
         let value = match serialization {
-            Serialization::Uri => shown::uri(connection)?,
+            Serialization::Uri => connection::uri(connection)?,
             Serialization::Json => Json::from(object(connection)).into_text(),
         };
         writeln!(text, "{}={value}", connection.conn_id)?;

@@ -2,26 +2,24 @@
 
 mod add;
 mod check;
-mod defaults;
 mod export;
+mod hooks;
 mod import;
 mod shown;
 
 use std::io::Write;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use ferroflow_config::{Environment, nearest};
-use ferroflow_db::{Db, ScopedFutureExt as _, connection};
-use ferroflow_python::ForkServer;
-use ferroflow_python::connections::ConnectionTypes;
+use ferroflow_config::Environment;
+use ferroflow_operations::Operations;
+use ferroflow_operations::connection::{self, FoundConnection};
 
-use super::audit::{AuditAction, note_deed};
-use super::dags::stored;
-use super::secrets::{Keeper, ListingArgs};
+use super::operations;
+use super::secrets::ListingArgs;
 use crate::output::{Cell, OutputArgs, Records};
 use crate::session::{Session, block_on};
-use shown::Shown;
+use hooks::PythonHooks;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConnectionsCommand {
@@ -104,99 +102,45 @@ pub(crate) fn run(
     out: &mut dyn Write,
 ) -> Result<()> {
     let session = Session::start_quietly(environment)?;
+    let open = async || operations::open(&session).await;
     block_on(async {
-        if let ConnectionsCommand::Test(_) = command {
-            check::refuse_unless_enabled(&session, out)?;
-        }
-        let db = stored::connect(&session).await?;
-        let note =
-            async |event| note_deed(&session, &db, &AuditAction { event, ..AuditAction::default() }).await;
         match command {
-            ConnectionsCommand::List(args) => list(args, &session, &db, out).await,
-            ConnectionsCommand::Get(args) => get(args, &session, &db, out).await,
-            ConnectionsCommand::Add(args) => {
-                note("connections_add").await;
-                add::run(args, &session, &db, out).await
+            ConnectionsCommand::List(args) => list(args, &*open().await?, out).await,
+            ConnectionsCommand::Get(args) => {
+                let get = async |operations: &Operations| get(args, operations, out).await;
+                operations::with_backend(&session, get).await
             }
+            ConnectionsCommand::Add(args) => add::run(args, &session, &*open().await?, out).await,
             ConnectionsCommand::Delete(args) => {
-                note("connections_delete").await;
-                delete(&args.conn_id, &db, out).await
+                connection::delete(&*open().await?, &args.conn_id).await?;
+                Ok(writeln!(out, "Successfully deleted connection with `conn_id`={}", args.conn_id)?)
             }
-            ConnectionsCommand::Import(args) => {
-                note("connections_import").await;
-                import::run(args, &session, &db, out).await
+            ConnectionsCommand::Import(args) => import::run(args, &session, &*open().await?, out).await,
+            ConnectionsCommand::Export(args) => export::run(args, &*open().await?, out).await,
+            ConnectionsCommand::CreateDefaultConnections(_) => {
+                Ok(connection::create_defaults(&*open().await?, &PythonHooks(&session)).await?)
             }
-            ConnectionsCommand::Export(args) => export::run(args, &session, &db, out).await,
-            ConnectionsCommand::CreateDefaultConnections(_) => defaults::run(&session, &db).await,
-            ConnectionsCommand::Test(args) => check::run(args, &session, &db, out).await,
+            ConnectionsCommand::Test(args) => check::run(args, &session, out).await,
         }
     })
 }
 
-async fn list(args: &ListArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
+async fn list(args: &ListArgs, operations: &Operations, out: &mut dyn Write) -> Result<()> {
     let args = &args.listing;
     args.check()?;
     let format = args.output.output;
     if !args.show_values {
-        let names = db.read(|tx| async move { connection::names(tx).await }.scope_boxed()).await?;
+        let names = connection::names(operations).await?;
         let row = |(id, kind): (String, String)| vec![Cell::Text(id), Cell::Text(kind)];
         let records = Records::new(vec!["conn_id", "conn_type"], names.into_iter().map(row).collect());
         return Ok(records.print(format, out)?);
     }
-    let fernet = &session.fernet;
-    let all = db.read(|tx| async move { connection::all(tx, fernet).await }.scope_boxed()).await?;
-    let all: Vec<Shown> = all.into_iter().map(Shown::stored).collect();
+    let all: Vec<FoundConnection> =
+        connection::list(operations).await?.into_iter().map(FoundConnection::from).collect();
     shown::print(&all, args.hide_sensitive, format, out)
 }
 
-async fn get(args: &GetArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
-    let Some(found) = find(&args.conn_id, session, db).await? else {
-        return Err(unknown(&args.conn_id, db).await);
-    };
+async fn get(args: &GetArgs, operations: &Operations, out: &mut dyn Write) -> Result<()> {
+    let found = connection::get(operations, &args.conn_id).await?;
     shown::print(&[found], false, args.output.output, out)
-}
-
-/// A connection, wherever it comes from.
-async fn find(conn_id: &str, session: &Session, db: &Db) -> Result<Option<Shown>> {
-    let keeper = Keeper::open(session, db).await?;
-    let outside = keeper.service().connection_outside(conn_id).await;
-    keeper.close().await;
-    if let Some(connection) = outside {
-        return Ok(Some(Shown::not_stored(connection, &session.fernet)));
-    }
-    let fernet = &session.fernet;
-    let read = db.read(|tx| async move { connection::find_stored(tx, fernet, conn_id).await }.scope_boxed());
-    Ok(read.await?.filter(|found| found.connection.is_visible_to(None)).map(Shown::stored))
-}
-
-async fn delete(conn_id: &str, db: &Db, out: &mut dyn Write) -> Result<()> {
-    if !db.transact(|tx| async move { connection::delete(tx, conn_id).await }.scope_boxed()).await? {
-        return Err(unknown(conn_id, db).await);
-    }
-    Ok(writeln!(out, "Successfully deleted connection with `conn_id`={conn_id}")?)
-}
-
-async fn unknown(conn_id: &str, db: &Db) -> anyhow::Error {
-    let names = match db.read(|tx| async move { connection::names(tx).await }.scope_boxed()).await {
-        Ok(names) => names,
-        Err(error) => return error.into(),
-    };
-    let near: Vec<&str> = nearest(conn_id, names.iter().map(|(name, _)| name.as_str()).collect()).collect();
-    let help = if near.is_empty() {
-        "`ferroflow connections list` shows those that there are".to_owned()
-    } else {
-        format!("did you mean {}?", near.join(", "))
-    };
-    anyhow!("Did not find a connection with `conn_id`={conn_id}; {help}")
-}
-
-/// Asks Python about connections.
-async fn ask<T, E: Into<anyhow::Error>>(
-    session: &Session,
-    question: impl AsyncFnOnce(&ConnectionTypes) -> Result<T, E>,
-) -> Result<T> {
-    let server: ForkServer = session.start_python().await.context("connections are known to Python alone")?;
-    let answer = question(&ConnectionTypes::new(server.clone())).await;
-    server.stop().await;
-    answer.map_err(Into::into)
 }

@@ -2,10 +2,8 @@
 
 use std::io::Write;
 
-use anyhow::{Result, anyhow};
-use ferroflow_db::connection::{Connection, StoredConnection};
-use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_execution::connection_text;
+use anyhow::Result;
+use ferroflow_operations::connection::{self, FoundConnection};
 use serde_json::Value;
 
 use crate::output::{Cell, Format, Records};
@@ -28,42 +26,26 @@ const COLUMNS: [&str; 13] = [
 
 const MASK: &str = "***";
 
-/// A connection, and where it is.
-pub(super) struct Shown {
-    id: Option<i64>,
-    is_encrypted: Option<bool>,
-    pub(super) connection: Connection,
-}
-
-impl Shown {
-    /// One of the database.
-    pub(super) fn stored(found: StoredConnection) -> Self {
-        Self { id: Some(found.id), is_encrypted: Some(found.is_encrypted), connection: found.connection }
-    }
-
-    /// One from elsewhere: what Airflow says of it is whether its password would be encrypted.
-    pub(super) fn not_stored(connection: Connection, fernet: &Fernet) -> Self {
-        let password = connection.password.clone().filter(|password| !password.is_empty());
-        let is_encrypted = password.is_some().then(|| fernet.is_encrypting());
-        Self { id: None, is_encrypted, connection: Connection { password, ..connection } }
-    }
-}
-
 /// Prints all that they have; without secrets, if so wished.
-pub(super) fn print(all: &[Shown], is_masked: bool, format: Format, out: &mut dyn Write) -> Result<()> {
-    let rows: Result<Vec<Vec<Cell>>> = all.iter().map(|shown| row(shown, is_masked, format)).collect();
+pub(super) fn print(
+    all: &[FoundConnection],
+    is_masked: bool,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let rows: Result<Vec<Vec<Cell>>> = all.iter().map(|found| row(found, is_masked, format)).collect();
     Ok(Records::new(COLUMNS.to_vec(), rows?).print(format, out)?)
 }
 
-fn row(shown: &Shown, is_masked: bool, format: Format) -> Result<Vec<Cell>> {
-    let connection = &shown.connection;
+fn row(found: &FoundConnection, is_masked: bool, format: Format) -> Result<Vec<Cell>> {
+    let connection = &found.connection;
     let text = |text: &Option<String>| Cell::of_text(text.as_deref());
-    let (extra, uri) = (extra(connection)?, uri(connection)?);
-    let is_encrypted = shown.is_encrypted.map_or(Cell::Nothing, Cell::from);
+    let (extra, uri) = (connection::extra(connection)?, connection::uri(connection)?);
+    let is_encrypted = found.is_encrypted.map_or(Cell::Nothing, Cell::from);
     let has_password = connection.password.as_deref().is_some_and(|password| !password.is_empty());
-    let has_extra = extra.as_object().is_some_and(|fields| !fields.is_empty());
+    let has_extra = !extra.is_empty();
     Ok(vec![
-        shown.id.map_or(Cell::Nothing, Cell::of_number),
+        found.id.map_or(Cell::Nothing, Cell::of_number),
         Cell::from(connection.conn_id.as_str()),
         Cell::from(connection.conn_type.as_str()),
         text(&connection.description),
@@ -75,27 +57,9 @@ fn row(shown: &Shown, is_masked: bool, format: Format) -> Result<Vec<Cell>> {
         is_encrypted.clone(),
         // Airflow says the same of both.
         is_encrypted,
-        if is_masked && has_extra { Cell::from(MASK) } else { Cell::of_json(&extra, format) },
+        if is_masked && has_extra { Cell::from(MASK) } else { Cell::of_json(&Value::Object(extra), format) },
         if is_masked { Cell::Text(masked(&uri)) } else { Cell::Text(uri) },
     ])
-}
-
-/// What `extra` means.
-pub(super) fn extra(connection: &Connection) -> Result<Value> {
-    let fields = connection_text::extra_fields(connection.extra.as_deref());
-    fields.map(Value::Object).map_err(|problem| bad(connection, &problem))
-}
-
-/// The connection in one text.
-pub(super) fn uri(connection: &Connection) -> Result<String> {
-    connection_text::to_uri(connection).map_err(|problem| bad(connection, &problem))
-}
-
-fn bad(connection: &Connection, problem: &str) -> anyhow::Error {
-    let conn_id = &connection.conn_id;
-    anyhow!(
-        "connection {conn_id} cannot be used: {problem}; `ferroflow connections delete {conn_id}` deletes it"
-    )
 }
 
 /// A URI without user, password and `extra`.

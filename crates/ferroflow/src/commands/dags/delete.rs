@@ -2,15 +2,13 @@
 
 use std::io::Write;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
-use ferroflow_db::dag::delete::Deleted;
-use ferroflow_db::notifications::{self, Notification};
-use ferroflow_db::{ScopedFutureExt as _, dag};
+use ferroflow_operations::dag;
 
-use super::{VerboseArgs, stored};
-use crate::commands::audit::{AuditAction, note_deed};
+use super::VerboseArgs;
 use crate::commands::confirm::confirmed;
+use crate::commands::operations;
 use crate::session::{Session, block_on};
 
 #[derive(Args, Debug)]
@@ -32,37 +30,14 @@ pub(crate) struct DeleteArgs {
 const QUESTION: &str = "This will drop all existing records related to the specified DAG. Proceed? (y/n)";
 
 pub(super) fn run(args: &DeleteArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
-    let dag_id = args.dag_id.as_str();
     block_on(async {
-        let db = stored::connect(session).await?;
-        note_deed(
-            session,
-            &db,
-            &AuditAction { event: "dag_delete", dag_id: Some(dag_id), ..AuditAction::default() },
-        )
-        .await;
+        let operations = operations::open(session).await?;
+        let deletion = dag::delete(&operations, &args.dag_id).await;
         if !args.yes && !confirmed(QUESTION, out)? {
             writeln!(out, "Cancelled")?;
             return Ok(());
         }
-        let deleted = db.transact(|tx| {
-            async move {
-                let deleted = dag::delete::delete(tx, dag_id).await?;
-                if let Deleted::Rows(_) = deleted {
-                    notifications::notify(tx, Notification::Dags).await?;
-                }
-                Ok(deleted)
-            }
-            .scope_boxed()
-        });
-        match deleted.await? {
-            Deleted::Rows(rows) => Ok(writeln!(out, "Removed {rows} record(s)")?),
-            Deleted::Unknown => Err(stored::unknown(&db, dag_id).await),
-            Deleted::StillRunning { run_id, task_id } => {
-                bail!(
-                    "task {task_id} of run {run_id} still runs; mark it or let it end before its DAG is deleted"
-                )
-            }
-        }
+        let rows = deletion.apply().await?;
+        Ok(writeln!(out, "Removed {rows} record(s)")?)
     })
 }

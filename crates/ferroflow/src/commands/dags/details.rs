@@ -4,9 +4,10 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ferroflow_db::{ScopedFutureExt as _, dag};
+use ferroflow_operations::dag;
 
-use super::{VerboseArgs, detail, stored};
+use super::{VerboseArgs, detail};
+use crate::commands::operations;
 use crate::output::{Cell, Format, OutputArgs, Records};
 use crate::session::{Session, block_on};
 
@@ -21,15 +22,9 @@ pub(crate) struct DetailsArgs {
 }
 
 pub(super) fn run(args: &DetailsArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
-    let dag_id = args.dag_id.as_str();
     let dag = block_on(async {
-        let db = stored::connect(session).await?;
-        let found =
-            db.read(|tx| async move { dag::list::find_tagged(tx, dag_id).await }.scope_boxed()).await?;
-        match found {
-            Some(dag) => Ok(dag),
-            None => Err(stored::unknown(&db, dag_id).await),
-        }
+        let operations = operations::open(session).await?;
+        Ok(dag::details(&operations, &args.dag_id).await?)
     })?;
     let fields = detail::of_row(&dag, session.settings.api.secret_key.as_ref());
     let records = match args.output.output {

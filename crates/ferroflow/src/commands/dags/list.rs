@@ -5,13 +5,14 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use clap::Args;
 use ferroflow_dagproc::Context;
-use ferroflow_db::dag::list::TaggedDag;
-use ferroflow_db::{Db, Json, ScopedFutureExt as _, dag, import_error};
+use ferroflow_db::Json;
 use ferroflow_model::stored_dag::ParsedDag;
+use ferroflow_operations::dag;
 
 use super::bundles::BundleArgs;
 use super::parsing::{self, LocalDag, LocalFile, Told, with_parser};
-use super::{VerboseArgs, detail, stored};
+use super::{VerboseArgs, detail};
+use crate::commands::operations;
 use crate::output::{Cell, OutputArgs, Records, note};
 use crate::session::{Session, block_on};
 
@@ -80,18 +81,13 @@ fn columns(asked: &[String]) -> Result<Vec<&'static str>> {
 type Listed = (Vec<Vec<(&'static str, Cell)>>, usize);
 
 fn from_database(args: &ListArgs, session: &Session) -> Result<Listed> {
-    let (dags, errors) = block_on(async {
-        let db = stored::connect(session).await?;
-        let read = db.read(|tx| {
-            async move { Ok((dag::list::list(tx).await?, import_error::count_by_bundle(tx).await?)) }
-                .scope_boxed()
-        });
-        Ok(read.await?)
+    let listed = block_on(async {
+        let operations = operations::open(session).await?;
+        Ok(dag::list(&operations, &args.bundles.bundle_name).await?)
     })?;
-    let asked = dags.iter().filter(|dag| args.bundles.includes(Some(&dag.dag.bundle_name)));
-    let details = asked.map(|dag| detail::of_row(dag, session.settings.api.secret_key.as_ref())).collect();
-    let errors = errors.iter().filter(|(bundle, _)| args.bundles.includes(bundle.as_deref()));
-    Ok((details, errors.count()))
+    let key = session.settings.api.secret_key.as_ref();
+    let details = listed.dags.iter().map(|dag| detail::of_row(dag, key)).collect();
+    Ok((details, listed.import_errors))
 }
 
 /// The DAGs of the files, with what the database knows of those that it has.
@@ -102,8 +98,9 @@ fn from_files(args: &ListArgs, session: &Session) -> Result<Listed> {
         let errors = files.iter().map(|file: &LocalFile<Fields>| file.errors.len()).sum();
         let mut dags: Vec<LocalDag<Fields>> = files.into_iter().flat_map(|file| file.dags).collect();
         dags.sort_by(|one, other| one.dag_id.cmp(&other.dag_id));
-        let db = stored::connect(session).await?;
-        let rows = stored_rows(&db, &dags).await?;
+        let operations = operations::open(session).await?;
+        let dag_ids: Vec<&str> = dags.iter().map(|dag| dag.dag_id.as_str()).collect();
+        let rows = dag::details_of(&operations, &dag_ids).await?;
         let mut details = Vec::with_capacity(dags.len());
         for (dag, row) in dags.into_iter().zip(rows) {
             details.push(match row {
@@ -113,20 +110,6 @@ fn from_files(args: &ListArgs, session: &Session) -> Result<Listed> {
         }
         Ok((details, errors))
     })
-}
-
-async fn stored_rows<T: Sync>(db: &Db, dags: &[LocalDag<T>]) -> Result<Vec<Option<TaggedDag>>> {
-    let read = db.read(|tx| {
-        async move {
-            let mut rows = Vec::with_capacity(dags.len());
-            for dag in dags {
-                rows.push(dag::list::find_tagged(tx, &dag.dag_id).await?);
-            }
-            Ok(rows)
-        }
-        .scope_boxed()
-    });
-    Ok(read.await?)
 }
 
 /// What a file says about a DAG.

@@ -4,12 +4,12 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ferroflow_db::{ScopedFutureExt as _, import_error};
+use ferroflow_operations::import_error::{self, ImportErrorRow};
 
+use super::VerboseArgs;
 use super::bundles::BundleArgs;
 use super::parsing::{self, LocalFile, with_parser};
-use super::{VerboseArgs, stored};
-use crate::commands::ReportedFailure;
+use crate::commands::{ReportedFailure, operations};
 use crate::output::{OutputArgs, Records};
 use crate::session::{Session, block_on};
 
@@ -38,12 +38,9 @@ pub(super) fn run(args: &ListImportErrorsArgs, session: &Session, out: &mut dyn 
 }
 
 fn from_database(args: &ListImportErrorsArgs, session: &Session) -> Result<Vec<[String; 3]>> {
-    let errors = block_on(async {
-        let db = stored::connect(session).await?;
-        Ok(db.read(|tx| async move { import_error::list(tx).await }.scope_boxed()).await?)
-    })?;
+    let errors = block_on(async { Ok(import_error::list(&*operations::open(session).await?).await?) })?;
     let asked = errors.into_iter().filter(|error| args.bundles.includes(error.bundle_name.as_deref()));
-    let row = |error: import_error::ImportErrorRow| {
+    let row = |error: ImportErrorRow| {
         [error.bundle_name, error.filename, error.stacktrace].map(Option::unwrap_or_default)
     };
     Ok(asked.map(row).collect())

@@ -4,13 +4,13 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ferroflow_db::job::{self, Job};
-use ferroflow_db::{ScopedFutureExt as _, dag};
 use ferroflow_model::python_datetime;
 use ferroflow_model::state::JobState;
+use ferroflow_operations::job::{self, Job, ListRequest};
 use jiff::Timestamp;
 
-use super::{VerboseArgs, stored};
+use super::VerboseArgs;
+use crate::commands::operations;
 use crate::output::{Cell, OutputArgs, Records};
 use crate::session::{Session, block_on};
 
@@ -41,18 +41,8 @@ fn state(text: &str) -> Result<JobState, String> {
 }
 
 pub(super) fn run(args: &ListJobsArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
-    let (dag_id, limit) = (args.dag_id.as_deref(), args.limit.map_or(i64::MAX, i64::from));
-    let jobs = block_on(async {
-        let db = stored::connect(session).await?;
-        if let Some(dag_id) = dag_id {
-            let known = db.read(|tx| async move { dag::find(tx, dag_id).await }.scope_boxed());
-            if known.await?.is_none() {
-                return Err(stored::unknown(&db, dag_id).await);
-            }
-        }
-        let state = args.state;
-        Ok(db.read(|tx| async move { job::list(tx, dag_id, state, limit).await }.scope_boxed()).await?)
-    })?;
+    let request = ListRequest { dag_id: args.dag_id.clone(), state: args.state, limit: args.limit };
+    let jobs = block_on(async { Ok(job::list(&*operations::open(session).await?, &request).await?) })?;
     let rows = jobs.iter().map(row).collect();
     Ok(Records::new(COLUMNS.to_vec(), rows).print(args.output.output, out)?)
 }

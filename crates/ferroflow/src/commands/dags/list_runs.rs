@@ -4,15 +4,16 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
+use ferroflow_db::dag_run::DagRun;
 use ferroflow_db::dag_run::list::Filter;
-use ferroflow_db::dag_run::{self, DagRun};
-use ferroflow_db::{ScopedFutureExt as _, dag};
 use ferroflow_model::python_isoformat;
 use ferroflow_model::state::RunState;
+use ferroflow_operations::dag_run;
 use jiff::Timestamp;
 
-use super::{VerboseArgs, stored};
+use super::VerboseArgs;
 use crate::commands::date_arg::DateArg;
+use crate::commands::operations;
 use crate::output::{Cell, OutputArgs, Records};
 use crate::session::{Session, block_on};
 
@@ -58,16 +59,8 @@ pub(super) fn run(args: &ListRunsArgs, session: &Session, out: &mut dyn Write) -
         to: at(args.end_date.as_ref())?,
     };
     let runs = block_on(async {
-        let db = stored::connect(session).await?;
-        let dag_id = args.dag_id.as_str();
-        let read = db.read(|tx| {
-            async move { Ok((dag::find(tx, dag_id).await?, dag_run::list::list(tx, filter).await?)) }
-                .scope_boxed()
-        });
-        match read.await? {
-            (Some(_), runs) => Ok(runs),
-            (None, _) => Err(stored::unknown(&db, dag_id).await),
-        }
+        let operations = operations::open(session).await?;
+        Ok(dag_run::list(&operations, filter).await?)
     })?;
     let rows = runs.iter().map(row).collect();
     Ok(Records::new(COLUMNS.to_vec(), rows).print(args.output.output, out)?)

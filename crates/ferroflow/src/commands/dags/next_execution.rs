@@ -1,21 +1,15 @@
 //! `ferroflow dags next-execution`
 
 use std::io::Write;
-use std::sync::Arc;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use ferroflow_db::{Json, dag};
 use ferroflow_model::python_datetime;
-use ferroflow_model::stored_dag::ParsedDag;
-use ferroflow_model::timetable::{DataInterval, Restriction, RunInfo, Timetable};
-use ferroflow_python::timetables::Timetables;
-use ferroflow_python::{ForkServer, RunExtensions};
-use ferroflow_telemetry::clock;
-use jiff::Timestamp;
+use ferroflow_model::timetable::RunInfo;
+use ferroflow_operations::dag;
 
 use super::VerboseArgs;
-use super::stored::{self, StoredDag};
+use crate::commands::operations;
 use crate::output::{Format, Records, note};
 use crate::session::{Session, block_on};
 
@@ -57,16 +51,17 @@ pub(super) fn run(args: &NextExecutionArgs, session: &Session, out: &mut dyn Wri
     if args.table && args.field.is_some() {
         bail!("Cannot use --table and --field together");
     }
+    let count = args.num_executions as usize;
     let (row, runs) = block_on(async {
-        let db = stored::connect(session).await?;
-        let stored = stored::find(&db, &args.dag_id).await?;
-        let runs = next_runs(&stored, args.num_executions, session).await?;
-        Ok((stored.row, runs))
+        let operations = operations::open(session).await?;
+        let next = dag::next_runs(&operations, &args.dag_id, count).await;
+        operations.close().await;
+        Ok(next?)
     })?;
     if row.is_paused {
         note(&"[INFO] Please be reminded this DAG is PAUSED now.")?;
     }
-    if runs.len() < args.num_executions as usize {
+    if runs.len() < count {
         note(&NO_RUN)?;
     }
     if args.table {
@@ -78,99 +73,10 @@ pub(super) fn run(args: &NextExecutionArgs, session: &Session, out: &mut dyn Wri
         let value = field.of(run).map(|value| value.replacen(' ', "T", usize::from(field.is_time())));
         writeln!(out, "{}", value.as_deref().unwrap_or("None"))?;
     }
-    if runs.len() < args.num_executions as usize {
+    if runs.len() < count {
         writeln!(out, "None")?;
     }
     Ok(())
-}
-
-/// The run that the scheduler will make next, and those that follow it by the timetable, as many as there are.
-async fn next_runs(stored: &StoredDag, count: u32, session: &Session) -> Result<Vec<RunInfo>> {
-    let timetable = &stored.dag.timetable;
-    let mut runs: Vec<RunInfo> = scheduled_run(&stored.row, timetable).into_iter().collect();
-    if count == 1 || runs.is_empty() {
-        return Ok(runs);
-    }
-    let custom = if timetable.custom().is_some() {
-        Some(CustomTimetable::start(stored, session).await?)
-    } else {
-        None
-    };
-    for _ in 1..count {
-        let Some(last) = runs.last() else { break };
-        let next = match &custom {
-            Some(custom) => custom.run_after(last).await?,
-            None => run_after(timetable, last, clock::now())?,
-        };
-        match next {
-            Some(run) => runs.push(run),
-            None => break,
-        }
-    }
-    if let Some(custom) = custom {
-        custom.server.stop().await;
-    }
-    Ok(runs)
-}
-
-/// What the row of a DAG says about its next run.
-fn scheduled_run(row: &dag::Dag, timetable: &Timetable) -> Option<RunInfo> {
-    let run_after = row.next_dagrun_create_after?;
-    let data_interval = row.next_dagrun.map(|logical_date| {
-        match (row.next_dagrun_data_interval_start, row.next_dagrun_data_interval_end) {
-            (Some(start), Some(end)) => DataInterval { start, end },
-            // The row is older than data intervals: the run covers what its timetable covers.
-            _ => match timetable {
-                Timetable::CronDataInterval(_) | Timetable::DeltaDataInterval(_) => {
-                    DataInterval { start: logical_date, end: run_after }
-                }
-                _ => DataInterval::exact(logical_date),
-            },
-        }
-    });
-    Some(RunInfo {
-        run_after,
-        data_interval,
-        partition_date: row.next_dagrun_partition_date,
-        partition_key: row.next_dagrun_partition_key.clone(),
-    })
-}
-
-/// Whatever the bounds of the DAG: as Airflow asks.
-const UNBOUNDED: Restriction = Restriction { earliest: None, latest: None, catchup: true };
-
-/// The run after another one.
-fn run_after(timetable: &Timetable, last: &RunInfo, now: Timestamp) -> Result<Option<RunInfo>> {
-    let next = timetable.next_run(Some(last), &UNBOUNDED, now);
-    next.map_err(|reason| {
-        anyhow!("the run after {} cannot be told: {reason}", python_datetime(last.run_after))
-    })
-}
-
-/// A timetable that only Python can evaluate, and Python.
-struct CustomTimetable {
-    server: ForkServer,
-    timetables: Arc<Timetables>,
-    document: Json,
-}
-
-impl CustomTimetable {
-    async fn start(stored: &StoredDag, session: &Session) -> Result<Self> {
-        let name = &stored.dag.dag_id;
-        let parsed = ParsedDag::read(&stored.document).map_err(|refusal| {
-            anyhow!("the timetable of DAG {name:?} cannot be read: {}", refusal.problems)
-        })?;
-        let document =
-            parsed.custom_timetable.ok_or_else(|| anyhow!("DAG {name:?} has no timetable of its own"))?;
-        let server = session.start_python().await?;
-        let RunExtensions { timetables, .. } = RunExtensions::new(&server, &session.settings);
-        Ok(Self { server, timetables, document })
-    }
-
-    async fn run_after(&self, last: &RunInfo) -> Result<Option<RunInfo>> {
-        let next = self.timetables.next_run(&self.document, Some(last), &UNBOUNDED).await;
-        next.map_err(|error| anyhow!("{}", error.explanation()))
-    }
 }
 
 fn print_table(runs: &[RunInfo], is_partitioned: bool, out: &mut dyn Write) -> Result<()> {

@@ -4,11 +4,13 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ferroflow_db::{Json, ScopedFutureExt as _, dag};
+use ferroflow_db::Json;
+use ferroflow_operations::{dag, dag_run};
 use serde_json::Value;
 
-use super::{VerboseArgs, stored};
-use crate::commands::which_run::find_run;
+use super::VerboseArgs;
+use crate::commands::operations;
+use crate::commands::which_run::run_name;
 use crate::session::{Session, block_on};
 
 #[derive(Args, Debug)]
@@ -25,14 +27,11 @@ pub(crate) struct StateArgs {
 }
 
 pub(super) fn run(args: &StateArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
-    let dag_id = args.dag_id.as_str();
+    let name = run_name(&session.configuration, &args.dag_id, &args.logical_date_or_run_id);
     let run = block_on(async {
-        let db = stored::connect(session).await?;
-        let known = db.read(|tx| async move { dag::find(tx, dag_id).await }.scope_boxed()).await?;
-        if known.is_none() {
-            return Err(stored::unknown(&db, dag_id).await);
-        }
-        find_run(&db, &session.configuration, dag_id, &args.logical_date_or_run_id).await
+        let operations = operations::open(session).await?;
+        dag::find_row(&operations.db, &args.dag_id).await?;
+        Ok(dag_run::find_if_there(&operations, name).await?)
     })?;
     let Some(run) = run else { return Ok(writeln!(out, "None")?) };
     let conf = run.conf.as_ref().and_then(|conf| conf.value().ok());

@@ -2,20 +2,18 @@
 
 use std::io::Write;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
 use ferroflow_db::dag_run::DagRun;
-use ferroflow_execution::{Refusal, UserRun};
 use ferroflow_model::python_datetime;
-use ferroflow_model::state::{RunType, TriggeredBy};
+use ferroflow_operations::dag_run::{self, TriggerRequest};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{VerboseArgs, stored};
-use crate::commands::audit::{AuditAction, note_deed};
+use super::VerboseArgs;
 use crate::commands::date_arg::DateArg;
 use crate::commands::json_arg::json_object;
-use crate::commands::run_maker::RunMaker;
+use crate::commands::operations;
 use crate::output::{Cell, Format, OutputArgs, Records};
 use crate::session::{Session, block_on};
 
@@ -46,51 +44,25 @@ pub(crate) struct TriggerArgs {
 }
 
 pub(super) fn run(args: &TriggerArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
-    let date = args.logical_date.as_ref().map(|date| date.at(&session.configuration)).transpose()?;
-    let made = block_on(async {
-        let db = stored::connect(session).await?;
-        let dag_id = Some(args.dag_id.as_str());
-        note_deed(
-            session,
-            &db,
-            &AuditAction { event: "dag_trigger", dag_id, task_id: None, logical_date: date },
-        )
-        .await;
-        let wanted = wanted(args, session, date)?;
-        let stored = stored::find(&db, &args.dag_id).await?;
-        let maker = RunMaker::of(session, &db, &stored.dag).await?;
-        let made = maker.trigger(&wanted).await;
-        maker.stop().await;
-        db.close().await;
-        // Databases keep JSON in an order of their own.
-        made.map(|run| (run, wanted.conf)).map_err(|refusal| refused(&refusal))
-    })?;
-    let (run, conf) = made;
-    let (names, values) = described(&run, &Value::Object(conf), args.output.output).into_iter().unzip();
-    Ok(Records::new(names, vec![values]).print(args.output.output, out)?)
-}
-
-fn wanted(args: &TriggerArgs, session: &Session, date: Option<Timestamp>) -> Result<UserRun> {
-    Ok(UserRun {
+    let conf = args.conf.as_deref().map_or(Ok(None), |conf| json_object("--conf", conf))?;
+    let request = TriggerRequest {
         dag_id: args.dag_id.clone(),
-        run_type: RunType::Manual,
         run_id: args.run_id.clone(),
-        logical_date: date.map(|date| if args.keep_microseconds { date } else { whole_seconds(date) }),
-        run_after: None,
-        conf: args.conf.as_deref().map_or(Ok(None), |conf| json_object("--conf", conf))?.unwrap_or_default(),
-        partition_key: None,
-        note: None,
-        triggered_by: TriggeredBy::Cli,
-        user: Some(session.host().user),
-    })
-}
-
-fn whole_seconds(at: Timestamp) -> Timestamp {
-    Timestamp::from_second(at.as_microsecond().div_euclid(1_000_000)).unwrap_or(at)
-}
-
-fn refused(refusal: &Refusal) -> anyhow::Error {
-    anyhow!("the run is not made: {}", refusal.sentence())
+        logical_date: args.logical_date.as_ref().map(|date| date.at(&session.configuration)).transpose()?,
+        keeps_microseconds: args.keep_microseconds,
+        conf: conf.unwrap_or_default(),
+        ..TriggerRequest::default()
+    };
+    let run = block_on(async {
+        let operations = operations::open(session).await?;
+        let run = dag_run::trigger(&operations, &request).await;
+        operations.close().await;
+        run.map_err(|error| operations::refused("the run is not made", error))
+    })?;
+    // Databases keep JSON in an order of their own.
+    let conf = Value::Object(request.conf);
+    let (names, values) = described(&run, &conf, args.output.output).into_iter().unzip();
+    Ok(Records::new(names, vec![values]).print(args.output.output, out)?)
 }
 
 /// A run as the command shows it.

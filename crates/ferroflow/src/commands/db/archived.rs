@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
-use ferroflow_db::{Db, ScopedFutureExt as _, cleaning, schema};
+use ferroflow_operations::cleaning::{self, Archives, Purpose};
 
 use super::asked_tables::{TablesArgs, typed};
-use crate::commands::audit::{AuditAction, note_deed};
-use crate::commands::secret_file;
+use crate::commands::{operations, secret_file};
 use crate::output::note;
 use crate::session::Session;
 
@@ -53,46 +52,40 @@ pub(crate) struct DropArgs {
 }
 
 pub(super) async fn export(session: &Session, args: &ExportArgs, out: &mut dyn Write) -> Result<()> {
-    let (db, names) = find(session, &args.tables, "export_archived").await?;
-    if args.drop_archives && !args.yes && !names.is_empty() {
-        confirm(&names, out)?;
+    let tables = args.tables.find(session)?;
+    let operations = operations::open(session).await?;
+    let archives = cleaning::archives(&operations, &tables, Purpose::Export).await?;
+    if args.drop_archives && !args.yes && !archives.names.is_empty() {
+        confirm(&archives.names, out)?;
     }
-    for name in &names {
+    for name in &archives.names {
         let ExportFormat::Csv = args.export_format;
-        let rows = write_file(&db, name, &args.output_path.join(format!("{name}.csv"))).await?;
+        let rows = write_file(&archives, name, &args.output_path.join(format!("{name}.csv"))).await?;
         note(&format!("{name}: {rows} rows written"))?;
         if args.drop_archives {
-            drop_one(&db, name).await?;
+            drop_one(&archives, name).await?;
         }
     }
-    let dropped = if args.drop_archives { names.len() } else { 0 };
-    note(&format!("{} tables exported, {dropped} dropped", names.len()))?;
-    db.close().await;
+    let exported = archives.names.len();
+    let dropped = if args.drop_archives { exported } else { 0 };
+    note(&format!("{exported} tables exported, {dropped} dropped"))?;
+    operations.close().await;
     Ok(())
 }
 
 pub(super) async fn drop_all(session: &Session, args: &DropArgs, out: &mut dyn Write) -> Result<()> {
-    let (db, names) = find(session, &args.tables, "drop_archived").await?;
-    if !args.yes && !names.is_empty() {
-        confirm(&names, out)?;
+    let tables = args.tables.find(session)?;
+    let operations = operations::open(session).await?;
+    let archives = cleaning::archives(&operations, &tables, Purpose::Drop).await?;
+    if !args.yes && !archives.names.is_empty() {
+        confirm(&archives.names, out)?;
     }
-    for name in &names {
-        drop_one(&db, name).await?;
+    for name in &archives.names {
+        drop_one(&archives, name).await?;
     }
-    note(&format!("{} tables dropped", names.len()))?;
-    db.close().await;
+    note(&format!("{} tables dropped", archives.names.len()))?;
+    operations.close().await;
     Ok(())
-}
-
-/// The tables of old rows that are meant, and the database.
-async fn find(session: &Session, asked: &TablesArgs, event: &str) -> Result<(Db, Vec<String>)> {
-    let tables = asked.find(session)?;
-    let db = session.connect().await?;
-    schema::check(&db).await?;
-    note_deed(session, &db, &AuditAction { event, ..AuditAction::default() }).await;
-    let of = tables.as_slice();
-    let names = db.read(|tx| async move { cleaning::archives(tx, of).await }.scope_boxed()).await?;
-    Ok((db, names))
 }
 
 fn confirm(names: &[String], out: &mut dyn Write) -> Result<()> {
@@ -105,49 +98,30 @@ fn confirm(names: &[String], out: &mut dyn Write) -> Result<()> {
     typed(ANSWER, out)
 }
 
-async fn drop_one(db: &Db, name: &str) -> Result<()> {
-    db.transact(|tx| async move { cleaning::drop_archive(tx, name).await }.scope_boxed()).await?;
+async fn drop_one(archives: &Archives<'_>, name: &str) -> Result<()> {
+    archives.drop(name).await?;
     Ok(note(&format!("{name}: dropped"))?)
 }
 
 /// Writes all rows of a table, and says how many. The file has its name only when it is complete, and is for nobody else
 /// to read: there are XComs among them.
-async fn write_file(db: &Db, name: &str, path: &Path) -> Result<u64> {
+async fn write_file(archives: &Archives<'_>, name: &str, path: &Path) -> Result<u64> {
     let unfinished = path.with_extension("csv.unfinished");
     let mut file = BufWriter::new(secret_file::create(&unfinished)?);
-    let columns = db.read(|tx| async move { cleaning::columns(tx, name).await }.scope_boxed()).await?;
+    let columns = archives.columns(name).await?;
     write_line(&mut file, &columns.into_iter().map(Some).collect::<Vec<_>>())?;
-    let rows = copy_rows(db, name, &mut file).await?;
+    let (mut rows, mut written) = (0, Ok(()));
+    let copied = archives.each_row(name, |row| {
+        written = write_line(&mut file, &row);
+        rows += u64::from(written.is_ok());
+        written.is_ok()
+    });
+    copied.await?;
+    written?;
     file.flush()?;
     file.into_inner().map_err(|error| anyhow!("{}", error.error()))?.sync_all()?;
     fs_err::rename(&unfinished, path)?;
     Ok(rows)
-}
-
-async fn copy_rows(db: &Db, name: &str, file: &mut (impl Write + Send)) -> Result<u64> {
-    let (mut rows, mut problem) = (0, None);
-    let sink = std::sync::Mutex::new((file, &mut rows, &mut problem));
-    let sink = &sink;
-    let read = db.read(|tx| {
-        async move {
-            cleaning::each_row(tx, name, |row| {
-                let mut sink = sink.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                let (file, rows, problem) = &mut *sink;
-                match write_line(file, &row) {
-                    Ok(()) => **rows += 1,
-                    Err(error) => **problem = Some(error),
-                }
-                problem.is_none()
-            })
-            .await
-        }
-        .scope_boxed()
-    });
-    read.await?;
-    match problem {
-        Some(error) => Err(error.into()),
-        None => Ok(rows),
-    }
 }
 
 /// A line as Python's `csv` writes it.

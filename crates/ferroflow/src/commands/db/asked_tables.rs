@@ -2,12 +2,10 @@
 
 use std::io::{BufRead as _, Write, stdin};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use ferroflow_config::nearest;
-use ferroflow_db::cleaning::{Table, with_dependents};
+use ferroflow_operations::cleaning::{self, Table, UnknownTable};
 
-use super::clean::tables_of;
 use crate::output::note;
 use crate::session::Session;
 
@@ -25,23 +23,13 @@ pub(crate) struct TablesArgs {
 
 impl TablesArgs {
     /// The tables that are meant. Names of no table are told, and left out.
-    pub(super) fn find(&self, session: &Session) -> Result<Vec<&'static Table>> {
-        // They are few, and wanted to the end of the process.
-        let all: &'static [Table] = tables_of(session).leak();
-        let (found, unknown) = with_dependents(all, self.tables.as_deref());
-        for name in &unknown {
-            let near: Vec<&str> = nearest(name, all.iter().map(|table| table.name).collect()).collect();
-            let help = if near.is_empty() {
-                "`ferroflow db clean --help` lists those that can be cleaned".to_owned()
-            } else {
-                format!("did you mean {}?", near.join(", "))
-            };
-            if found.is_empty() {
-                bail!("--tables: {name:?} is no table that is cleaned; {help}");
-            }
+    pub(super) fn find(&self, session: &Session) -> Result<Vec<Table>> {
+        let found = cleaning::tables(&session.configuration, self.tables.as_deref())
+            .map_err(|problem| anyhow!("--tables: {problem}"))?;
+        for UnknownTable { name, help } in &found.unknown {
             note(&format!("--tables: {name:?} is no table that is cleaned, and is left out; {help}"))?;
         }
-        Ok(found)
+        Ok(found.tables)
     }
 }
 

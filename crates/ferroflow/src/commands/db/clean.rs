@@ -1,21 +1,17 @@
 //! `ferroflow db clean`
 
-use std::io::Write;
-use std::time::Duration;
+use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use clap::Args;
 use ferroflow_component::Shutdown;
-use ferroflow_db::cleaning::{self, KeepLast, Old, Table, WITH_FAB};
-use ferroflow_db::{Db, Error, ScopedFutureExt as _, schema};
 use ferroflow_model::python_datetime;
+use ferroflow_operations::cleaning::{self, CleanProgress, CleanRequest, Cleaned, KeepLast, Old, Table};
 use ferroflow_telemetry::chain;
-use ferroflow_telemetry::clock::{self, Stopwatch};
-use tokio_util::sync::CancellationToken;
 
 use super::asked_tables::{TablesArgs, typed};
-use crate::commands::audit::{AuditAction, note_deed};
 use crate::commands::date_arg::DateArg;
+use crate::commands::operations;
 use crate::output::{Cell, Format, Progress, Records, note};
 use crate::session::Session;
 
@@ -61,36 +57,114 @@ pub(crate) struct CleanArgs {
     verbose: bool,
 }
 
-/// What has become of a table.
-#[derive(Default)]
-struct Cleaned {
-    deleted: u64,
-    held: usize,
-}
-
 pub(super) async fn run(session: &Session, args: &CleanArgs, out: &mut dyn Write) -> Result<()> {
     let old = Old {
         before: args.clean_before_timestamp.at(&session.configuration)?,
         dag_ids: args.dag_ids.clone(),
         exclude_dag_ids: args.exclude_dag_ids.clone(),
     };
-    let tables = args.tables.find(session)?;
-    let db = session.connect().await?;
-    schema::check(&db).await?;
-    note_deed(session, &db, &AuditAction { event: "cleanup_tables", ..AuditAction::default() }).await;
+    let request = CleanRequest {
+        tables: args.tables.find(session)?,
+        old,
+        is_dry_run: args.dry_run,
+        keeps_rows: !args.skip_archive,
+        batch_size: args.batch_size as usize,
+    };
+    let operations = operations::open(session).await?;
+    let cleaning = cleaning::clean(&operations, request).await;
     if args.dry_run {
-        describe(&tables, &old, out)?;
+        describe(&cleaning.request, out)?;
     } else if !args.yes {
-        confirm(&tables, &old, out)?;
+        confirm(&cleaning.request, out)?;
     }
     let Shutdown { stop, .. } = Shutdown::on_signals(|| {})?;
-    let outcome = clean_all(&db, args, &tables, &old, &stop, out).await;
-    db.close().await;
-    outcome
+    let mut told = Told { args, out, progress: None, deleted: 0, outcome: Ok(()) };
+    let cleaned = cleaning.apply(&stop, |step| told.tell(&step)).await;
+    let printed = told.outcome;
+    operations.close().await;
+    let cleaned = cleaned?;
+    printed?;
+    conclude(&cleaned, args)
+}
+
+fn conclude(cleaned: &Cleaned, args: &CleanArgs) -> Result<()> {
+    if cleaned.is_stopped {
+        bail!("stopped: what is done is done, and the same command goes on with the rest");
+    }
+    if cleaned.held > 0 {
+        let held = cleaned.held;
+        note(&format!("{held} rows were in use and stay; the same command takes them another time"))?;
+    }
+    if !cleaned.failed.is_empty() && args.error_on_cleanup_failure {
+        bail!("not cleaned, see above: {}", cleaned.failed.join(", "));
+    }
+    Ok(())
+}
+
+/// Prints how far it is, in Airflow's words.
+struct Told<'a> {
+    args: &'a CleanArgs,
+    out: &'a mut dyn Write,
+    progress: Option<Progress>,
+    deleted: u64,
+    /// Whether all could be printed.
+    outcome: io::Result<()>,
+}
+
+impl Told<'_> {
+    fn tell(&mut self, step: &CleanProgress<'_>) {
+        if self.outcome.is_ok() {
+            self.outcome = self.print(step);
+        }
+    }
+
+    fn print(&mut self, step: &CleanProgress<'_>) -> io::Result<()> {
+        match step {
+            CleanProgress::Table(name) => {
+                writeln!(self.out)?;
+                if self.args.dry_run {
+                    writeln!(self.out, "Performing dry run for table {name}")?;
+                }
+                writeln!(self.out, "Checking table {name}")
+            }
+            CleanProgress::Counted(count) => {
+                let of = usize::try_from(*count).unwrap_or(0);
+                (self.progress, self.deleted) = (Some(Progress::new(of, "rows deleted", Format::Table)), 0);
+                writeln!(self.out, "Found {count} rows meeting deletion criteria.")
+            }
+            CleanProgress::Deleting => {
+                writeln!(self.out, "Performing Delete...")?;
+                self.out.flush()
+            }
+            CleanProgress::Archive(name) => {
+                writeln!(self.out, "Moving data to table {name}")?;
+                self.out.flush()
+            }
+            CleanProgress::Batch { table, batch } => {
+                self.deleted += batch.deleted;
+                if let Some(progress) = &mut self.progress {
+                    progress.tell(usize::try_from(self.deleted).unwrap_or(usize::MAX));
+                }
+                if !self.args.verbose {
+                    return Ok(());
+                }
+                note(&format!("{table}: {} rows deleted, {} in use", batch.deleted, batch.held))
+            }
+            CleanProgress::Deleted(rows) => {
+                self.progress = None;
+                writeln!(self.out, "Finished Performing Delete: {rows} rows")
+            }
+            CleanProgress::Failed { table, error } => {
+                self.progress = None;
+                tracing::warn!("table {table} is not cleaned: {}", chain(error));
+                Ok(())
+            }
+        }
+    }
 }
 
 /// What would be done, in Airflow's words.
-fn describe(tables: &[&Table], old: &Old, out: &mut dyn Write) -> Result<()> {
+fn describe(CleanRequest { tables, old, .. }: &CleanRequest, out: &mut dyn Write) -> Result<()> {
     let names: Vec<String> = tables.iter().map(|table| format!("'{}'", table.name)).collect();
     writeln!(out, "Performing dry run for db cleanup.")?;
     writeln!(
@@ -107,7 +181,7 @@ fn describe(tables: &[&Table], old: &Old, out: &mut dyn Write) -> Result<()> {
         "keep_last_filters",
         "keep_last_group_by",
     ];
-    let row = |table: &&Table| {
+    let row = |table: &Table| {
         let filters = (table.keep_last == Some(KeepLast::NotManual)).then_some("run_type != :run_type_1");
         vec![
             Cell::from(table.name),
@@ -121,7 +195,7 @@ fn describe(tables: &[&Table], old: &Old, out: &mut dyn Write) -> Result<()> {
     Ok(Records::new(columns, tables.iter().map(row).collect()).print(Format::Table, out)?)
 }
 
-fn confirm(tables: &[&Table], old: &Old, out: &mut dyn Write) -> Result<()> {
+fn confirm(CleanRequest { tables, old, .. }: &CleanRequest, out: &mut dyn Write) -> Result<()> {
     const ANSWER: &str = "delete rows";
     let mut names: Vec<&str> = tables.iter().map(|table| table.name).collect();
     names.sort_unstable();
@@ -136,143 +210,4 @@ fn confirm(tables: &[&Table], old: &Old, out: &mut dyn Write) -> Result<()> {
     writeln!(out, "All rows from before {before} go, of the tables {names}{only}{but}.")?;
     writeln!(out, "--dry-run shows how many. Type '{ANSWER}' (without quotes) to go on.")?;
     typed(ANSWER, out)
-}
-
-async fn clean_all(
-    db: &Db,
-    args: &CleanArgs,
-    tables: &[&Table],
-    old: &Old,
-    stop: &CancellationToken,
-    out: &mut dyn Write,
-) -> Result<()> {
-    let there = db.read(|tx| async move { cleaning::existing_tables(tx).await }.scope_boxed()).await?;
-    let mut failed: Vec<&str> = Vec::new();
-    let mut held = 0;
-    for table in tables {
-        if !there.iter().any(|name| name == table.name) {
-            tracing::debug!("there is no table {}", table.name);
-            continue;
-        }
-        match clean(db, args, table, old, stop, out).await {
-            Ok(cleaned) => held += cleaned.held,
-            Err(error) => {
-                let of_database = error.downcast_ref::<Error>();
-                // Where nothing answers, other tables would fail just so.
-                if of_database.is_none_or(Error::is_transient) {
-                    return Err(error);
-                }
-                tracing::warn!("table {} is not cleaned: {}", table.name, chain(error.as_ref()));
-                failed.push(table.name);
-            }
-        }
-        if stop.is_cancelled() {
-            bail!("stopped: what is done is done, and the same command goes on with the rest");
-        }
-    }
-    if held > 0 {
-        note(&format!("{held} rows were in use and stay; the same command takes them another time"))?;
-    }
-    if !failed.is_empty() && args.error_on_cleanup_failure {
-        bail!("not cleaned, see above: {}", failed.join(", "));
-    }
-    Ok(())
-}
-
-async fn clean(
-    db: &Db,
-    args: &CleanArgs,
-    table: &Table,
-    old: &Old,
-    stop: &CancellationToken,
-    out: &mut dyn Write,
-) -> Result<Cleaned> {
-    writeln!(out)?;
-    if args.dry_run {
-        writeln!(out, "Performing dry run for table {}", table.name)?;
-    }
-    writeln!(out, "Checking table {}", table.name)?;
-    let count = db.read(|tx| async move { cleaning::count(tx, table, old).await }.scope_boxed()).await?;
-    writeln!(out, "Found {count} rows meeting deletion criteria.")?;
-    if args.dry_run || count == 0 {
-        return Ok(Cleaned::default());
-    }
-    writeln!(out, "Performing Delete...")?;
-    let archive = if args.skip_archive { None } else { Some(make_archive(db, table).await?) };
-    if let Some(name) = &archive {
-        writeln!(out, "Moving data to table {name}")?;
-    }
-    out.flush()?;
-    let cleaned = batches(db, args, table, old, (archive.as_deref(), count), stop).await;
-    if let Some(name) = &archive {
-        drop_if_empty(db, name).await?;
-    }
-    let cleaned = cleaned?;
-    writeln!(out, "Finished Performing Delete: {} rows", cleaned.deleted)?;
-    Ok(cleaned)
-}
-
-/// One batch after the other, each with a pause as long as it took: whoever waits for what it had locked has their turn.
-async fn batches(
-    db: &Db,
-    args: &CleanArgs,
-    table: &Table,
-    old: &Old,
-    (archive, count): (Option<&str>, i64),
-    stop: &CancellationToken,
-) -> Result<Cleaned> {
-    const MAX_PAUSE: Duration = Duration::from_secs(1);
-    let mut progress = Progress::new(usize::try_from(count).unwrap_or(0), "rows deleted", Format::Table);
-    let (mut cleaned, mut after) = (Cleaned::default(), None);
-    let limit = args.batch_size as usize;
-    loop {
-        let watch = Stopwatch::start();
-        let last = after.as_ref();
-        let done = db.transact(|tx| {
-            async move { cleaning::batch(tx, table, old, last, limit, archive).await }.scope_boxed()
-        });
-        let done = done.await?;
-        cleaned.deleted += done.deleted;
-        cleaned.held += done.held;
-        progress.tell(usize::try_from(cleaned.deleted).unwrap_or(usize::MAX));
-        if args.verbose {
-            note(&format!("{}: {} rows deleted, {} in use", table.name, done.deleted, done.held))?;
-        }
-        after = done.next;
-        if after.is_none() || stop.is_cancelled() {
-            return Ok(cleaned);
-        }
-        tokio::time::sleep(watch.elapsed().min(MAX_PAUSE)).await;
-    }
-}
-
-async fn make_archive(db: &Db, table: &Table) -> Result<String> {
-    let now = clock::now();
-    let made = db.transact(|tx| async move { cleaning::make_archive(tx, table, now).await }.scope_boxed());
-    Ok(made.await?)
-}
-
-async fn drop_if_empty(db: &Db, name: &str) -> Result<()> {
-    let dropped = db.transact(|tx| {
-        async move {
-            if cleaning::is_empty(tx, name).await? {
-                cleaning::drop_archive(tx, name).await?;
-            }
-            Ok(())
-        }
-        .scope_boxed()
-    });
-    Ok(dropped.await?)
-}
-
-/// The tables of an installation: FAB's sessions are among them if it keeps them in the database.
-pub(super) fn tables_of(session: &Session) -> Vec<Table> {
-    let value = |section, key| session.configuration.require(section, key).map(|value| value.text).ok();
-    let has_fab = value("core", "auth_manager").is_some_and(|class| class.contains("FabAuthManager"));
-    let backend = value("fab", "session_backend");
-    let mut tables = Vec::from(cleaning::TABLES);
-    if has_fab && backend.is_none_or(|backend| backend == "database") {
-        tables.push(WITH_FAB);
-    }
-    tables
 }

@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use ferroflow_db::{Db, ScopedFutureExt as _, import_error};
+use ferroflow_operations::{Operations, import_error};
 
 use super::finding::{Finding, Topic, last_line};
 use crate::commands::dags::parsing::{self, LocalFile, with_parser};
-use crate::commands::dags::stored;
+use crate::commands::operations;
 use crate::output::{AnswerFormat, Format};
 use crate::session::Session;
 
 const ADVICE: &str = "`ferroflow dags list-import-errors` shows the whole error";
 
 /// What the last DAG processor noted.
-pub(super) async fn stored(db: &Db) -> Result<Topic> {
-    let errors = db.read(|tx| async move { import_error::list(tx).await }.scope_boxed()).await?;
+pub(super) async fn stored(operations: &Operations) -> Result<Topic> {
+    let errors = import_error::list(operations).await?;
     let mut findings: Vec<Finding> = errors
         .iter()
         .map(|error| {
@@ -37,9 +37,9 @@ pub(super) fn parsed(session: &Session, format: AnswerFormat) -> Result<Topic> {
     let progress = if format == AnswerFormat::Json { Format::Json } else { Format::Table };
     let (files, known) = with_parser(session, async |cx| {
         let files: Vec<LocalFile<()>> = parsing::parse_each(cx, &[], progress).await?;
-        let db = stored::connect(session).await?;
-        let known = db.read(|tx| async move { import_error::list(tx).await }.scope_boxed()).await?;
-        db.close().await;
+        let operations = operations::open(session).await?;
+        let known = import_error::list(&operations).await?;
+        operations.close().await;
         Ok((files, known))
     })?;
     let known: BTreeSet<String> =

@@ -1,120 +1,23 @@
 //! DAGs in the database: whether they can be read, and what they ask for.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use anyhow::Result;
 use ferroflow_config::Settings;
-use ferroflow_db::dag_version::serialized_dag;
-use ferroflow_db::{Db, ScopedFutureExt as _, dag, deadline, pool};
 use ferroflow_executor::{executor_names, is_available};
-use ferroflow_model::dag::{Dag, Deadline, DeadlineAlert, Demand};
-use uuid::Uuid;
+use ferroflow_model::dag::Demand;
+use ferroflow_operations::Operations;
+use ferroflow_operations::dag::{self, Demands};
 
 use super::finding::{Finding, Topic};
 
-/// How many DAGs are read at a time: documents are long.
-const BATCH: usize = 100;
 /// How many DAGs a finding names.
 const NAMED: usize = 5;
 
-/// What was found in all of them.
-#[derive(Default)]
-struct Seen {
-    dags: usize,
-    /// Those that cannot be read, with the reason.
-    unreadable: Vec<(String, String)>,
-    /// Who asks for what.
-    demands: BTreeMap<Demand, Vec<String>>,
-    /// The pools that there are.
-    pools: BTreeSet<String>,
-    /// Pools that there are not, and the DAGs whose tasks would wait for a slot of them.
-    missing_pools: BTreeMap<String, Vec<String>>,
+pub(super) async fn examine(operations: &Operations) -> Result<Topic> {
+    let found = dag::demands(operations).await?;
+    Ok(Topic::new("DAGs", findings(&found, &operations.settings)))
 }
 
-pub(super) async fn examine(db: &Db, settings: &Settings) -> Result<Topic> {
-    let active = db.read(|tx| async move { dag::active(tx).await }.scope_boxed()).await?;
-    let names: Vec<String> = active.into_iter().map(|dag| dag.dag_id).collect();
-    let pools = db.read(|tx| async move { pool::list(tx).await }.scope_boxed()).await?;
-    let pools = pools.into_iter().map(|pool| pool.name).collect();
-    let mut seen = Seen { pools, ..Seen::default() };
-    for names in names.chunks(BATCH) {
-        look(db, names, &mut seen).await?;
-    }
-    Ok(Topic::new("DAGs", findings(&seen, settings)))
-}
-
-async fn look(db: &Db, names: &[String], seen: &mut Seen) -> Result<()> {
-    let documents = db.read(|tx| {
-        async move {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let versions = serialized_dag::latest_hashes(tx, &names).await?;
-            let versions: Vec<_> = versions.values().map(|(version, _)| *version).collect();
-            serialized_dag::find_many(tx, &versions).await
-        }
-        .scope_boxed()
-    });
-    let mut stored = Vec::new();
-    for (version, document) in documents.await? {
-        seen.dags += 1;
-        let document = match document {
-            Ok(document) => document,
-            Err(error) => {
-                seen.unreadable.push((format!("version {version}"), error.to_string()));
-                continue;
-            }
-        };
-        let dag_id = document.dag_id;
-        match Dag::decode(document.data.text()) {
-            Err(problems) => seen.unreadable.push((dag_id, problems.to_string())),
-            Ok(dag) => {
-                let ids = dag.deadlines.iter().filter_map(|deadline| match deadline {
-                    Deadline::Stored(id) => Some((*id, dag_id.clone())),
-                    Deadline::Inline(_) => None,
-                });
-                stored.extend(ids);
-                seen.note(dag.demands(), &dag_id);
-                seen.note_missing_pools(&dag, &dag_id);
-            }
-        }
-    }
-    look_at_deadlines(db, &stored, seen).await
-}
-
-async fn look_at_deadlines(db: &Db, stored: &[(Uuid, String)], seen: &mut Seen) -> Result<()> {
-    let ids: Vec<Uuid> = stored.iter().map(|(id, _)| *id).collect();
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let ids = ids.as_slice();
-    let rows = db.read(|tx| async move { deadline::alert::find(tx, ids).await }.scope_boxed()).await?;
-    for row in rows {
-        let dag_id = stored.iter().find(|(id, _)| *id == row.id).map(|(_, dag_id)| dag_id.as_str());
-        let definition = &row.definition;
-        let alert =
-            DeadlineAlert::of_columns(&definition.reference, &definition.interval, &definition.callback);
-        if let (Some(dag_id), Ok(alert)) = (dag_id, alert) {
-            seen.note(alert.demands(), dag_id);
-        }
-    }
-    Ok(())
-}
-
-impl Seen {
-    fn note_missing_pools(&mut self, dag: &Dag, dag_id: &str) {
-        let named: BTreeSet<&str> = dag.tasks().iter().map(|task| &*task.pool).collect();
-        for pool in named.into_iter().filter(|pool| !self.pools.contains(*pool)) {
-            self.missing_pools.entry(pool.to_owned()).or_default().push(dag_id.to_owned());
-        }
-    }
-
-    fn note(&mut self, demands: impl IntoIterator<Item = Demand>, dag_id: &str) {
-        for demand in demands {
-            self.demands.entry(demand).or_default().push(dag_id.to_owned());
-        }
-    }
-}
-
-fn findings(seen: &Seen, settings: &Settings) -> Vec<Finding> {
+fn findings(seen: &Demands, settings: &Settings) -> Vec<Finding> {
     let count = |count: usize| if count == 1 { "1 DAG".to_owned() } else { format!("{count} DAGs") };
     let mut findings = Vec::new();
     let readable = seen.dags - seen.unreadable.len();

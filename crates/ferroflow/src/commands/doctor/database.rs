@@ -1,23 +1,21 @@
 //! The metadata database: reachable, of the right revision, how large.
 
 use anyhow::Result;
-use ferroflow_db::schema::table_size::{self, Rows};
-use ferroflow_db::{Db, Dialect, ScopedFutureExt as _, schema};
+use ferroflow_db::{Dialect, schema};
+use ferroflow_operations::Operations;
+use ferroflow_operations::table_size::{self, Rows};
 
 use super::finding::{Finding, Topic};
+use crate::commands::operations;
 use crate::session::Session;
 
 const NAME: &str = "Database";
 
-/// The tables that grow.
-const TABLES: [&str; 5] = ["dag", "dag_run", "task_instance", "log", "xcom"];
-/// Up to so many rows are counted.
-const COUNTED: u32 = 100_000;
 /// From so many rows on, cleaning is worth a thought.
 const MANY: i64 = 10_000_000;
 
-/// What there is to say, and the database if it can be used.
-pub(super) async fn examine(session: &Session) -> (Topic, Option<Db>) {
+/// What there is to say, and operations on the database if it can be used.
+pub(super) async fn examine(session: &Session) -> (Topic, Option<Operations>) {
     let place = session.database_url().map(|url| url.to_string()).unwrap_or_default();
     let db = match session.connect().await.map_err(anyhow::Error::from) {
         Ok(db) => db,
@@ -38,11 +36,12 @@ pub(super) async fn examine(session: &Session) -> (Topic, Option<Db>) {
         return (Topic::new(NAME, findings), None);
     }
     findings.push(Finding::ok(format!("its tables are those of Airflow 3.3, revision {}", schema::REVISION)));
-    match sizes(&db).await {
+    let operations = operations::of(session, &db);
+    match sizes(&operations).await {
         Ok(sizes) => findings.extend(sizes),
         Err(error) => findings.push(Finding::warning(format!("its tables cannot be counted: {error:#}"))),
     }
-    (Topic::new(NAME, findings), Some(db))
+    (Topic::new(NAME, findings), Some(operations))
 }
 
 fn of_dialect(dialect: Dialect) -> Option<Finding> {
@@ -59,18 +58,8 @@ fn of_dialect(dialect: Dialect) -> Option<Finding> {
     }
 }
 
-async fn sizes(db: &Db) -> Result<Vec<Finding>> {
-    let rows = db.read(|tx| {
-        async move {
-            let mut rows = Vec::new();
-            for table in TABLES {
-                rows.push((table, table_size::rows(tx, table, COUNTED).await?));
-            }
-            Ok(rows)
-        }
-        .scope_boxed()
-    });
-    let rows = rows.await?;
+async fn sizes(operations: &Operations) -> Result<Vec<Finding>> {
+    let rows = table_size::list(operations).await?;
     let listed: Vec<String> =
         rows.iter().map(|(table, rows)| format!("{table} {}", in_words(*rows))).collect();
     let mut findings = vec![Finding::ok(format!("rows: {}", listed.join(", ")))];

@@ -68,21 +68,21 @@ fn examine(command: &DoctorCommand, environment: &Environment, report: &mut Repo
     let (topic, interpreter) = python::examine(session);
     report.add(topic)?;
     let has_database = block_on_threads(async {
-        let (topic, db) = database::examine(session).await;
+        let (topic, operations) = database::examine(session).await;
         report.add(topic)?;
         let asked = if interpreter.is_some() { Some(extensions::ask(session).await) } else { None };
         report.add(extensions::examine(&session.settings, asked.as_ref()))?;
-        let Some(db) = db else {
+        let Some(operations) = operations else {
             report.add(not_looked_at())?;
             return Ok(false);
         };
-        report.add(dags::examine(&db, &session.settings).await?)?;
+        report.add(dags::examine(&operations).await?)?;
         // Each error is told once.
         if !(command.parse && interpreter.is_some()) {
-            report.add(dag_files::stored(&db).await?)?;
+            report.add(dag_files::stored(&operations).await?)?;
         }
-        tell_unreadable(&db);
-        db.close().await;
+        tell_unreadable(&operations.db);
+        operations.db.close().await;
         Ok(true)
     })?;
     if command.parse && interpreter.is_some() && has_database {

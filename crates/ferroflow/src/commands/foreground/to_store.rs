@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use ferroflow_dagproc::once::Pass;
-use ferroflow_db::{ScopedFutureExt as _, dag};
+use ferroflow_operations::{OperationError, dag};
 
 use super::Stage;
-use crate::commands::dags::stored;
 
 /// Which DAG is to be run, and where it may be.
 pub(crate) struct Wanted<'a> {
@@ -25,7 +24,7 @@ pub(crate) async fn store(stage: &Stage<'_>, wanted: &Wanted<'_>) -> Result<()> 
         let file = file.canonicalize().with_context(|| file.display().to_string())?;
         return store_file(stage, wanted, &file).await;
     }
-    let known = row(stage, wanted.dag_id).await?;
+    let known = dag::find_row_if_there(stage.db, wanted.dag_id).await?;
     let known = known.and_then(|row| Some((row.bundle_name, row.relative_fileloc?)));
     if let Some((bundle, path)) = known {
         let pass = Pass::to_store(&stage.cx, wanted.bundles).await?;
@@ -39,7 +38,7 @@ pub(crate) async fn store(stage: &Stage<'_>, wanted: &Wanted<'_>) -> Result<()> 
     }
     // It may have moved, or nobody has ever seen it.
     Pass::to_store(&stage.cx, wanted.bundles).await?.store(|_| ()).await?;
-    refuse_unusable(stage, wanted.dag_id).await
+    Ok(dag::find_usable(stage.db, wanted.dag_id).await.map(drop)?)
 }
 
 async fn store_file(stage: &Stage<'_>, wanted: &Wanted<'_>, file: &Path) -> Result<()> {
@@ -50,28 +49,13 @@ async fn store_file(stage: &Stage<'_>, wanted: &Wanted<'_>, file: &Path) -> Resu
         bail!("{} is no DAG file of a configured bundle", file.display());
     };
     pass.only(|of, relative| of == bundle && relative == path).store(|_| ()).await?;
-    refuse_unusable(stage, wanted.dag_id).await
-}
-
-async fn refuse_unusable(stage: &Stage<'_>, dag_id: &str) -> Result<()> {
-    match row(stage, dag_id).await? {
-        None => Err(stored::unknown(stage.db, dag_id).await),
-        Some(row) if row.has_import_errors == Some(true) => bail!(
-            "the file of DAG {dag_id:?} cannot be imported; `ferroflow dags list-import-errors` tells why"
-        ),
-        Some(row) if row.is_stale => bail!(
-            "DAG {dag_id:?} is not in its file {} any more, nor in another one",
-            row.fileloc.as_deref().unwrap_or_default()
-        ),
-        Some(_) => Ok(()),
-    }
+    Ok(dag::find_usable(stage.db, wanted.dag_id).await.map(drop)?)
 }
 
 async fn is_usable(stage: &Stage<'_>, dag_id: &str) -> Result<bool> {
-    let row = row(stage, dag_id).await?;
-    Ok(row.is_some_and(|row| !row.is_stale && row.has_import_errors != Some(true)))
-}
-
-async fn row(stage: &Stage<'_>, dag_id: &str) -> Result<Option<dag::Dag>> {
-    Ok(stage.db.read(|tx| async move { dag::find(tx, dag_id).await }.scope_boxed()).await?)
+    match dag::find_usable(stage.db, dag_id).await {
+        Ok(_) => Ok(true),
+        Err(error @ OperationError::Database(_)) => Err(error.into()),
+        Err(_) => Ok(false),
+    }
 }

@@ -1,21 +1,19 @@
 //! `ferroflow tasks clear`
 
-use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use clap::Args;
-use ferroflow_db::task_instance::clear::{Selected, Selection};
-use ferroflow_db::{Db, ScopedFutureExt as _, dag, task_instance};
-use ferroflow_execution::clear_instances;
-use ferroflow_model::dag::Along;
 use ferroflow_model::state::TaskState;
+use ferroflow_operations::dag::WhichDags;
+use ferroflow_operations::task_instance::{self, ClearRequest, ToClear};
+use ferroflow_telemetry::chain;
+use regex::Regex;
 
-use crate::commands::audit::{AuditAction, note_deed};
 use crate::commands::confirm::confirmed;
 use crate::commands::dags::bundles::BundleArgs;
-use crate::commands::dags::stored;
 use crate::commands::date_arg::DateArg;
+use crate::commands::operations;
 use crate::commands::pattern::pattern;
 use crate::output::{Format, Progress, on_one_line};
 use crate::session::{Session, block_on};
@@ -66,106 +64,46 @@ pub(crate) struct ClearArgs {
     verbose: bool,
 }
 
-/// What is to be cleared, run by run.
-struct ToClear {
-    dag_id: String,
-    run_id: String,
-    instances: Vec<Selected>,
-}
-
 pub(super) fn run(args: &ClearArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
     args.bundles.check(&session.settings)?;
+    let pattern = if args.dag_regex { Some(pattern(&args.dag_id)?) } else { None };
+    let request = args.request(pattern.as_ref(), session)?;
     block_on(async {
-        let db = stored::connect(session).await?;
-        note_deed(
-            session,
-            &db,
-            &AuditAction { event: "task_clear", dag_id: Some(&args.dag_id), ..AuditAction::default() },
-        )
-        .await;
-        let mut all = Vec::new();
-        for dag_id in dags(args, &db).await? {
-            all.extend(selected(args, session, &db, &dag_id).await?);
-        }
-        if all.is_empty() || (!args.yes && !confirmed(&question(&all), out)?) {
-            if !all.is_empty() {
-                writeln!(out, "Cancelled, nothing was cleared.")?;
-            }
+        let operations = operations::open(session).await?;
+        let clearing = task_instance::clear(&operations, &request).await?;
+        let runs = &clearing.runs;
+        if runs.is_empty() {
             return Ok(());
         }
-        let unixname = session.host().user;
-        let mut progress = Progress::new(all.len(), "runs", Format::Table);
-        for (done, run) in all.iter().enumerate() {
-            progress.tell(done);
-            let ids: BTreeSet<_> = run.instances.iter().map(|instance| instance.id).collect();
-            let cleared = clear_instances(&db, &unixname, &run.dag_id, &run.run_id, &ids).await;
-            cleared.map_err(|refusal| {
-                anyhow!("run {} of {} is not cleared: {}", run.run_id, run.dag_id, refusal.sentence())
-            })?;
+        if !args.yes && !confirmed(&question(runs), out)? {
+            return Ok(writeln!(out, "Cancelled, nothing was cleared.")?);
         }
+        let mut progress = Progress::new(runs.len(), "runs", Format::Table);
+        clearing.apply(|done| progress.tell(done)).await.map_err(|(place, error)| {
+            let ToClear { dag_id, run_id, .. } = &runs[place];
+            anyhow!("run {run_id} of {dag_id} is not cleared: {}", chain(&error))
+        })?;
         drop(progress);
-        db.close().await;
+        operations.close().await;
         Ok(())
     })
 }
 
-/// The DAGs that are meant, of which there has to be one.
-async fn dags(args: &ClearArgs, db: &Db) -> Result<Vec<String>> {
-    if !args.dag_regex {
-        return Ok(vec![args.dag_id.clone()]);
+impl ClearArgs {
+    fn request<'a>(&'a self, pattern: Option<&'a Regex>, session: &Session) -> Result<ClearRequest<'a>> {
+        let at = |date: Option<&DateArg>| date.map(|date| date.at(&session.configuration)).transpose();
+        Ok(ClearRequest {
+            dags: pattern.map_or(WhichDags::Named(&self.dag_id), WhichDags::Matching),
+            bundles: &self.bundles.bundle_name,
+            task_text: self.task_regex.as_deref(),
+            upstream: self.upstream,
+            downstream: self.downstream,
+            from: at(self.start_date.as_ref())?,
+            to: at(self.end_date.as_ref())?,
+            only_failed: self.only_failed,
+            only_running: self.only_running,
+        })
     }
-    let text = &args.dag_id;
-    let pattern = pattern(text)?;
-    let found = db.read(|tx| async move { dag::list::list(tx).await }.scope_boxed()).await?;
-    let is_meant = |dag: &dag::list::TaggedDag| {
-        pattern.is_match(&dag.dag.dag_id) && args.bundles.includes(Some(&dag.dag.bundle_name))
-    };
-    let names: Vec<String> = found.into_iter().filter(is_meant).map(|dag| dag.dag.dag_id).collect();
-    if names.is_empty() {
-        bail!("no DAG has an id that {text:?} is found in");
-    }
-    Ok(names)
-}
-
-async fn selected(args: &ClearArgs, session: &Session, db: &Db, dag_id: &str) -> Result<Vec<ToClear>> {
-    let stored = stored::find(db, dag_id).await?;
-    let at = |date: Option<&DateArg>| date.map(|date| date.at(&session.configuration)).transpose();
-    let task_ids = args.task_regex.as_ref().map(|text| {
-        let along = Along { upstream: args.upstream, downstream: args.downstream };
-        let tasks = stored.dag.subset(text, along);
-        tasks.into_iter().map(|task| stored.dag[task].task_id.to_string()).collect()
-    });
-    let mut states = Vec::new();
-    if args.only_failed {
-        states.extend([TaskState::Failed, TaskState::UpstreamFailed]);
-    }
-    if args.only_running {
-        states.push(TaskState::Running);
-    }
-    let selection = &Selection {
-        dag_id: dag_id.to_owned(),
-        from: at(args.start_date.as_ref())?,
-        to: at(args.end_date.as_ref())?,
-        states,
-        task_ids,
-    };
-    let found =
-        db.read(|tx| async move { task_instance::clear::select(tx, selection).await }.scope_boxed()).await?;
-    Ok(by_run(dag_id, found))
-}
-
-fn by_run(dag_id: &str, found: Vec<Selected>) -> Vec<ToClear> {
-    let mut runs: Vec<ToClear> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    for instance in found {
-        let place = *places.entry(instance.run_id.clone()).or_insert_with(|| {
-            let (dag_id, run_id) = (dag_id.to_owned(), instance.run_id.clone());
-            runs.push(ToClear { dag_id, run_id, instances: Vec::new() });
-            runs.len() - 1
-        });
-        runs[place].instances.push(instance);
-    }
-    runs
 }
 
 /// All that would be cleared, a line for each.

@@ -5,11 +5,12 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 use ferroflow_model::why::Reason;
+use ferroflow_operations::task_instance;
 use ferroflow_scheduler::why::{Answer, Asked, why};
 use ferroflow_telemetry::clock;
 
-use super::which_task::{self, InstanceArgs};
-use crate::commands::dags::stored;
+use super::which_task::InstanceArgs;
+use crate::commands::operations;
 use crate::output::on_one_line;
 use crate::session::{Session, block_on};
 
@@ -25,12 +26,13 @@ pub(crate) struct FailedDepsArgs {
 
 pub(super) fn run(args: &FailedDepsArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
     let answer = block_on(async {
-        let db = stored::connect(session).await?;
-        let (run, instance) = which_task::find(&db, &session.configuration, &args.instance).await?;
+        let operations = operations::open(session).await?;
+        let name = args.instance.name(&session.configuration);
+        let (run, instance) = task_instance::find(&operations, name).await?;
         let asked =
             Asked { dag_id: &run.dag_id, run_id: Some(&run.run_id), task_id: Some(&instance.task_id) };
-        let answer = why(&db, &session.settings, asked, clock::now()).await?;
-        db.close().await;
+        let answer = why(&operations.db, &session.settings, asked, clock::now()).await?;
+        operations.close().await;
         Ok(answer)
     })?;
     let reasons = reasons(&answer);

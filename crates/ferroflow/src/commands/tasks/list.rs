@@ -4,9 +4,10 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
+use ferroflow_operations::dag;
 
 use crate::commands::dags::bundles::BundleArgs;
-use crate::commands::dags::stored;
+use crate::commands::operations;
 use crate::session::{Session, block_on};
 
 #[derive(Args, Debug)]
@@ -25,8 +26,8 @@ pub(crate) struct ListArgs {
 pub(super) fn run(args: &ListArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
     args.bundles.check(&session.settings)?;
     let stored = block_on(async {
-        let db = stored::connect(session).await?;
-        stored::find(&db, &args.dag_id).await
+        let operations = operations::open(session).await?;
+        Ok(dag::find(&operations.db, &args.dag_id).await?)
     })?;
     let mut names: Vec<&str> = stored.dag.tasks().iter().map(|task| &*task.task_id).collect();
     names.sort_unstable();

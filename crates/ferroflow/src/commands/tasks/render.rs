@@ -4,11 +4,13 @@ use std::io::Write;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
+use ferroflow_operations::dag::{self, StoredDag};
+use ferroflow_operations::task_instance;
 use ferroflow_python::helper::HelperError;
 use ferroflow_python::rendering::{RenderedField, Templates, render};
 
-use super::which_task::{self, InstanceArgs};
-use crate::commands::dags::stored::{self, StoredDag};
+use super::which_task::InstanceArgs;
+use crate::commands::operations;
 use crate::output::on_one_line;
 use crate::session::{Session, block_on};
 
@@ -30,8 +32,8 @@ pub(super) fn run(args: &RenderArgs, session: &Session, out: &mut dyn Write) -> 
     let args = &args.instance;
     args.bundles.check(&session.settings)?;
     let fields = block_on(async {
-        let db = stored::connect(session).await?;
-        let stored = stored::find(&db, &args.dag_id).await?;
+        let operations = operations::open(session).await?;
+        let stored = dag::find(&operations.db, &args.dag_id).await?;
         let server = session.start_python().await?;
         let limit = session.settings.dag_processor.dag_file_processor_timeout;
         let rendered = render(&server, templates(args, &stored), limit).await;
@@ -59,8 +61,8 @@ fn templates<'a>(args: &'a InstanceArgs, stored: &'a StoredDag) -> Templates<'a>
 
 /// What is wrong with what was asked for says more than what Python says of it.
 fn explained(error: &HelperError, args: &InstanceArgs, stored: &StoredDag) -> anyhow::Error {
-    if let Err(problem) = which_task::is_mapped(&stored.dag, args) {
-        return problem;
+    if let Err(problem) = task_instance::check_mapped(&stored.dag, &args.task_id, args.map_index) {
+        return problem.into();
     }
     let (dag_id, task_id) = (&args.dag_id, &args.task_id);
     let said = on_one_line(&error.to_string());

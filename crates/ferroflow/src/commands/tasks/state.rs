@@ -5,9 +5,10 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 use ferroflow_model::state::TaskState;
+use ferroflow_operations::task_instance;
 
-use super::which_task::{self, InstanceArgs};
-use crate::commands::dags::stored;
+use super::which_task::InstanceArgs;
+use crate::commands::operations;
 use crate::session::{Session, block_on};
 
 #[derive(Args, Debug)]
@@ -21,8 +22,8 @@ pub(crate) struct StateArgs {
 
 pub(super) fn run(args: &StateArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
     let (_, instance) = block_on(async {
-        let db = stored::connect(session).await?;
-        which_task::find(&db, &session.configuration, &args.instance).await
+        let operations = operations::open(session).await?;
+        Ok(task_instance::find(&operations, args.instance.name(&session.configuration)).await?)
     })?;
     Ok(writeln!(out, "{}", instance.state.map_or("None", TaskState::as_str))?)
 }

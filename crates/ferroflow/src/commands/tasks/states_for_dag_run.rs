@@ -4,14 +4,14 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ferroflow_db::task_instance::siblings::{self, Sibling};
-use ferroflow_db::{ScopedFutureExt as _, dag};
+use ferroflow_db::task_instance::siblings::Sibling;
 use ferroflow_model::python_isoformat;
 use ferroflow_model::state::TaskState;
+use ferroflow_operations::task_instance;
 use jiff::Timestamp;
 
-use crate::commands::dags::stored;
-use crate::commands::which_run::require_run;
+use crate::commands::operations;
+use crate::commands::which_run::run_name;
 use crate::output::{Cell, OutputArgs, Records};
 use crate::session::{Session, block_on};
 
@@ -31,17 +31,10 @@ pub(crate) struct StatesForDagRunArgs {
 }
 
 pub(super) fn run(args: &StatesForDagRunArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
+    let name = run_name(&session.configuration, &args.dag_id, &args.logical_date_or_run_id);
     let (run, instances) = block_on(async {
-        let db = stored::connect(session).await?;
-        let dag_id = args.dag_id.as_str();
-        if db.read(|tx| async move { dag::find(tx, dag_id).await }.scope_boxed()).await?.is_none() {
-            return Err(stored::unknown(&db, dag_id).await);
-        }
-        let run = require_run(&db, &session.configuration, dag_id, &args.logical_date_or_run_id).await?;
-        let run_id = run.run_id.as_str();
-        let instances = db.read(|tx| async move { siblings::of_run(tx, dag_id, run_id).await }.scope_boxed());
-        let instances = instances.await?;
-        Ok((run, instances))
+        let operations = operations::open(session).await?;
+        Ok(task_instance::list(&operations, name).await?)
     })?;
     let is_any_mapped = instances.iter().any(|instance| instance.map_index >= 0);
     let mut columns = vec!["dag_id", "logical_date", "task_id", "state", "start_date", "end_date"];

@@ -5,18 +5,16 @@ mod file;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use ferroflow_config::{Environment, nearest};
-use ferroflow_db::variable::{self, Variable};
-use ferroflow_db::{Db, ScopedFutureExt as _};
-use ferroflow_execution::api::PutVariable;
+use ferroflow_config::Environment;
+use ferroflow_operations::Operations;
+use ferroflow_operations::variable::{self, GetRequest, NewVariable, SetRequest, Variable, VariableValue};
 use serde_json::Value;
 
-use super::audit::{AuditAction, note_deed};
-use super::dags::stored;
-use super::secrets::{Keeper, ListingArgs};
-use crate::output::{Cell, Records, indented_json, python_repr};
+use super::operations;
+use super::secrets::ListingArgs;
+use crate::output::{Cell, Records, python_repr};
 use crate::session::{Session, block_on};
 
 #[derive(Debug, Subcommand)]
@@ -124,100 +122,78 @@ pub(crate) enum OnExisting {
     Skip,
 }
 
+impl From<OnExisting> for variable::OnExisting {
+    fn from(asked: OnExisting) -> Self {
+        match asked {
+            OnExisting::Overwrite => Self::Overwrite,
+            OnExisting::Fail => Self::Fail,
+            OnExisting::Skip => Self::Skip,
+        }
+    }
+}
+
 pub(crate) fn run(command: &VariablesCommand, environment: &Environment, out: &mut dyn Write) -> Result<()> {
     let session = Session::start_quietly(environment)?;
+    let open = async || operations::open(&session).await;
     block_on(async {
-        let db = stored::connect(&session).await?;
-        let note =
-            async |event| note_deed(&session, &db, &AuditAction { event, ..AuditAction::default() }).await;
         match command {
-            VariablesCommand::List(args) => list(args, &session, &db, out).await,
-            VariablesCommand::Get(args) => get(args, &session, &db, out).await,
+            VariablesCommand::List(args) => list(args, &*open().await?, out).await,
+            VariablesCommand::Get(args) => {
+                let get = async |operations: &Operations| get(args, operations, out).await;
+                operations::with_backend(&session, get).await
+            }
             VariablesCommand::Set(args) => {
-                note("variables_set").await;
-                set(args, &session, &db).await?;
+                let set = async |operations: &Operations| set(args, operations).await;
+                operations::with_backend(&session, set).await?;
                 session.warn_of_plain_text("variables");
                 Ok(writeln!(out, "Variable {} created", args.key)?)
             }
             VariablesCommand::Delete(args) => {
-                note("variables_delete").await;
-                let key = args.key.as_str();
-                db.transact(|tx| async move { variable::delete_visible(tx, key, None).await }.scope_boxed())
-                    .await?;
-                Ok(writeln!(out, "Variable {key} deleted")?)
+                // Airflow says so also where there was none.
+                variable::delete(&*open().await?, &args.key).await?;
+                Ok(writeln!(out, "Variable {} deleted", args.key)?)
             }
             VariablesCommand::Import(args) => {
-                note("variables_import").await;
-                file::import(args, &session, &db, out).await
+                let import =
+                    async |operations: &Operations| file::import(args, &session, operations, out).await;
+                operations::with_backend(&session, import).await
             }
-            VariablesCommand::Export(args) => file::export(&all(&session, &db).await?, &args.file, out),
+            VariablesCommand::Export(args) => file::export(&*open().await?, &args.file, out).await,
         }
     })
 }
 
-async fn all(session: &Session, db: &Db) -> Result<Vec<Variable>> {
-    let fernet = &session.fernet;
-    Ok(db.read(|tx| async move { variable::all(tx, fernet).await }.scope_boxed()).await?)
-}
-
-async fn list(args: &ListArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
+async fn list(args: &ListArgs, operations: &Operations, out: &mut dyn Write) -> Result<()> {
     let args = &args.listing;
     args.check()?;
     let records = if args.show_values {
-        let variables = all(session, db).await?;
+        let variables = variable::list(operations).await?;
         let value =
             |variable: &Variable| Cell::from(if args.hide_sensitive { "***" } else { variable.val.as_str() });
         let rows = variables.iter().map(|each| vec![Cell::from(each.key.as_str()), value(each)]).collect();
         Records::new(vec!["key", "val"], rows)
     } else {
-        let names = names(db).await?;
+        let names = variable::names(operations).await?;
         Records::new(vec!["key"], names.into_iter().map(|name| vec![Cell::Text(name)]).collect())
     };
     Ok(records.print(args.output.output, out)?)
 }
 
-async fn names(db: &Db) -> Result<Vec<String>> {
-    let found = db.read(|tx| async move { variable::keys(tx, "", i64::MAX, 0).await }.scope_boxed());
-    Ok(found.await?.1)
-}
-
-async fn get(args: &GetArgs, session: &Session, db: &Db, out: &mut dyn Write) -> Result<()> {
-    let keeper = Keeper::open(session, db).await?;
-    let found = keeper.service().variable(&args.key).await;
-    keeper.close().await;
-    let shown = match (found.map_err(|refusal| anyhow!(refusal.sentence()))?, &args.default) {
-        (Some(value), _) if args.json => meant(&args.key, &value)?,
-        (Some(value), _) => value,
-        (None, Some(default)) => default.clone(),
-        (None, None) => return Err(unknown(&args.key, db).await),
+/// JSON is shown as Python prints what it means.
+async fn get(args: &GetArgs, operations: &Operations, out: &mut dyn Write) -> Result<()> {
+    let request = GetRequest { key: args.key.clone(), default: args.default.clone(), is_json: args.json };
+    let shown = match variable::get(operations, request).await? {
+        VariableValue::Text(text) | VariableValue::Json(Value::String(text)) => text,
+        VariableValue::Json(value) => python_repr(&value),
     };
     Ok(writeln!(out, "{shown}")?)
 }
 
-/// What a value means that is JSON, as Python prints it.
-fn meant(key: &str, value: &str) -> Result<String> {
-    let value: Value =
-        serde_json::from_str(value).with_context(|| format!("the value of variable {key} is not JSON"))?;
-    Ok(match value {
-        Value::String(text) => text,
-        other => python_repr(&other),
-    })
-}
-
-async fn unknown(key: &str, db: &Db) -> anyhow::Error {
-    let names = names(db).await.unwrap_or_default();
-    let near: Vec<&str> = nearest(key, names.iter().map(String::as_str).collect()).collect();
-    let help = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
-    anyhow!("Variable {key} does not exist.{help}")
-}
-
-async fn set(args: &SetArgs, session: &Session, db: &Db) -> Result<()> {
-    let value =
-        if args.json { indented_json(&Value::from(args.value.as_str()), 2) } else { args.value.clone() };
-    let wanted =
-        PutVariable { key: args.key.clone(), value: Some(value), description: args.description.clone() };
-    let keeper = Keeper::open(session, db).await?;
-    let done = keeper.service().put_variable(&wanted).await;
-    keeper.close().await;
-    done.map_err(|refusal| anyhow!(refusal.sentence()))
+async fn set(args: &SetArgs, operations: &Operations) -> Result<()> {
+    let variable = NewVariable {
+        key: args.key.clone(),
+        value: args.value.clone(),
+        description: args.description.clone(),
+    };
+    Ok(variable::set(operations, SetRequest { variable, as_json: args.json }).await?)
 }

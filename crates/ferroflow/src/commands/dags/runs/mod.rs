@@ -9,20 +9,20 @@ mod outline;
 
 use std::io::Write;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
-use ferroflow_db::dag_run::history::{PastRun, TaskCount, Try};
-use ferroflow_db::{Db, ScopedFutureExt as _, dag_run};
 use ferroflow_model::Json;
+use ferroflow_operations::Operations;
+use ferroflow_operations::dag_run::{self, RunHistory, RunTries};
 use ferroflow_telemetry::clock;
 
-use super::{VerboseArgs, stored};
-use crate::commands::which_run::require_run;
+use super::VerboseArgs;
+use crate::commands::operations;
+use crate::commands::which_run::run_name;
 use crate::output::{AnswerArgs, AnswerFormat, Terminal, Text};
 use crate::session::{Session, block_on};
 use gantt::Chart;
 use grid::Grid;
-use stored::StoredDag;
 
 const EXAMPLES: &str = "\
 A column of the grid is a run, the newest at the right; a row is a task. A mapped task has one row, which shows the worst \
@@ -65,14 +65,13 @@ pub(crate) struct RunsArgs {
 
 pub(super) fn run(args: &RunsArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
     block_on(async {
-        let db = stored::connect(session).await?;
-        let dag = stored::find(&db, &args.dag_id).await?;
+        let operations = operations::open(session).await?;
         let outcome = if args.gantt || args.run_id.is_some() {
-            show_chart(args, session, &db, &dag, out).await
+            show_chart(args, session, &operations, out).await
         } else {
-            show_grid(args, session, &db, &dag, out).await
+            show_grid(args, session, &operations, out).await
         };
-        db.close().await;
+        operations.close().await;
         outcome
     })
 }
@@ -80,13 +79,12 @@ pub(super) fn run(args: &RunsArgs, session: &Session, out: &mut dyn Write) -> Re
 async fn show_grid(
     args: &RunsArgs,
     session: &Session,
-    db: &Db,
-    dag: &StoredDag,
+    operations: &Operations,
     out: &mut dyn Write,
 ) -> Result<()> {
     let limit = args.limit.unwrap_or(USUAL_LIMIT);
-    let (runs, counts) = runs_and_counts(db, &args.dag_id, limit).await?;
-    let mut grid = Grid::new(&dag.dag, runs, &counts);
+    let RunHistory { stored, runs, counts } = dag_run::newest_runs(operations, &args.dag_id, limit).await?;
+    let mut grid = Grid::new(&stored.dag, runs, &counts);
     match args.answer.output {
         AnswerFormat::Json => writeln!(out, "{}", Json::from(document::of_grid(&args.dag_id, &grid)))?,
         AnswerFormat::Text => {
@@ -100,52 +98,24 @@ async fn show_grid(
     Ok(())
 }
 
-async fn runs_and_counts(db: &Db, dag_id: &str, limit: u32) -> Result<(Vec<PastRun>, Vec<TaskCount>)> {
-    let read = db.read(|tx| {
-        async move {
-            let runs = dag_run::history::newest_runs(tx, dag_id, limit).await?;
-            let names: Vec<&str> = runs.iter().map(|run| run.run_id.as_str()).collect();
-            let counts = dag_run::history::task_counts(tx, dag_id, &names).await?;
-            Ok((runs, counts))
-        }
-        .scope_boxed()
-    });
-    Ok(read.await?)
-}
-
 async fn show_chart(
     args: &RunsArgs,
     session: &Session,
-    db: &Db,
-    dag: &StoredDag,
+    operations: &Operations,
     out: &mut dyn Write,
 ) -> Result<()> {
     let dag_id = args.dag_id.as_str();
-    let run = match &args.run_id {
-        Some(text) => require_run(db, &session.configuration, dag_id, text).await?.into(),
-        None => newest_run(db, dag_id).await?,
-    };
-    let run_id = run.run_id.as_str();
-    let tries: Vec<Try> =
-        db.read(|tx| async move { dag_run::history::tries(tx, dag_id, run_id).await }.scope_boxed()).await?;
+    let name = args.run_id.as_deref().map(|text| run_name(&session.configuration, dag_id, text));
+    let RunTries { stored, run, tries } = dag_run::tries(operations, dag_id, name).await?;
     let terminal = Terminal::of(session.environment());
     let width =
         if terminal.is_live { usize::from(Terminal::size().0).saturating_sub(1) } else { USUAL_WIDTH };
-    let chart = Chart::new(&dag.dag, &run, &tries, clock::now());
+    let chart = Chart::new(&stored.dag, &run, &tries, clock::now());
     match args.answer.output {
         AnswerFormat::Json => writeln!(out, "{}", Json::from(document::of_chart(dag_id, &run, &chart)))?,
         AnswerFormat::Text => print(&chart.lines(dag_id, &run, width, terminal.is_live), terminal, out)?,
     }
     Ok(())
-}
-
-async fn newest_run(db: &Db, dag_id: &str) -> Result<PastRun> {
-    let runs =
-        db.read(|tx| async move { dag_run::history::newest_runs(tx, dag_id, 1).await }.scope_boxed()).await?;
-    match runs.into_iter().next() {
-        Some(run) => Ok(run),
-        None => bail!("DAG {dag_id:?} has no runs; `ferroflow dags trigger {dag_id}` makes one"),
-    }
 }
 
 fn print(lines: &[Text], terminal: Terminal, out: &mut dyn Write) -> Result<()> {

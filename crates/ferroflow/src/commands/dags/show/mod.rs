@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use ferroflow_model::dag::{Dag, GroupChild, GroupIndex, TaskIndex};
+use ferroflow_operations::dag;
 
-use super::{VerboseArgs, stored};
+use super::VerboseArgs;
+use crate::commands::operations;
 use crate::session::{Session, block_on};
 pub(super) use text::in_order;
 
@@ -65,8 +67,8 @@ pub(super) fn run(args: &ShowArgs, session: &Session, out: &mut dyn Write) -> Re
         (None, None) => Picture::Text,
     };
     let dag = block_on(async {
-        let db = stored::connect(session).await?;
-        Ok(stored::find(&db, dag_id).await?.dag)
+        let operations = operations::open(session).await?;
+        Ok(dag::find(&operations.db, dag_id).await?.dag)
     })?;
     let drawn = match picture {
         Picture::Text => text::draw(&dag),

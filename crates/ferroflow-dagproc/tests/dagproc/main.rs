@@ -1,0 +1,7 @@
+//! DAG files are found, parsed and stored.
+
+mod assets;
+mod files;
+mod forgetting;
+mod store;
+mod watch;
