@@ -1,6 +1,7 @@
 //! What has to be true of a row to be in a list.
 
 use crate::list::Value;
+use crate::list::value::is_wide;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
@@ -33,6 +34,20 @@ impl Condition {
     #[must_use]
     pub fn negated(self) -> Self {
         Self::Not(Box::new(self))
+    }
+
+    /// Whether it compares with a [wide](is_wide) text.
+    pub(super) fn has_wide_text(&self) -> bool {
+        let is_wide_value = |value: &Value| matches!(value, Value::Text(text) if is_wide(text));
+        match self {
+            Self::OneOf(values) => values.iter().flatten().any(is_wide_value),
+            Self::AtLeast(value) | Self::Above(value) | Self::AtMost(value) | Self::Below(value) => {
+                is_wide_value(value)
+            }
+            Self::Like(texts) | Self::StartsWith(texts) => texts.iter().any(|text| is_wide(text)),
+            Self::Contains(text) | Self::LikeExactly(text) => is_wide(text),
+            Self::Not(condition) => condition.has_wide_text(),
+        }
     }
 
     /// What Airflow's REST API means by a parameter `…_pattern`: `|` separates alternatives, and `~` is anything.

@@ -2,6 +2,7 @@
 
 use crate::Dialect;
 use crate::list::field::OrderKey;
+use crate::list::value::{as_wide, is_wide};
 use crate::list::{ListError, Position};
 use crate::statement::Bind;
 
@@ -24,7 +25,9 @@ pub(super) fn behind(
             Some(value) => Some(key.kind.bind(Some(value)).ok_or_else(bad)?),
             None => None,
         };
-        let bounds = Bounds { key, value, nulls_last: (dialect == Dialect::Postgres) != key.is_descending };
+        let nulls_last = (dialect == Dialect::Postgres) != key.is_descending;
+        let is_mysql = dialect.is_mysql_family();
+        let bounds = Bounds { key, value, nulls_last, is_mysql };
         condition = Some(match condition {
             None => bounds.strictly(),
             Some((inner, inner_binds)) => {
@@ -44,6 +47,7 @@ struct Bounds<'a> {
     key: &'a OrderKey,
     value: Option<Bind>,
     nulls_last: bool,
+    is_mysql: bool,
 }
 
 impl Bounds<'_> {
@@ -64,7 +68,10 @@ impl Bounds<'_> {
     }
 
     fn compared(&self, operator: &str, value: &Bind) -> (String, Vec<Bind>) {
-        let compared = self.key.compared;
+        let compared = match value {
+            Bind::Text(Some(text)) if self.is_mysql && is_wide(text) => as_wide(self.key.compared),
+            _ => self.key.compared.to_owned(),
+        };
         let text = if self.nulls_last {
             format!("({compared} {operator} ? OR {compared} IS NULL)")
         } else {

@@ -3,7 +3,7 @@
 use crate::list::condition::prefix_range;
 use crate::list::field::{Field, Fields, OrderKey};
 use crate::list::keyset::behind;
-use crate::list::value::Kind;
+use crate::list::value::{Kind, as_wide};
 use crate::list::{Condition, ListError, ListRequest, Listed, Paging, Position, Value, order};
 use crate::statement::{Bind, Row, Statement};
 use crate::{Dialect, Error, Tx};
@@ -110,10 +110,15 @@ impl Comparison {
         }
         let mut texts = Vec::with_capacity(self.field.compared.len());
         for compared in self.field.compared {
-            texts.push(self.compare(compared, condition, binds)?);
+            texts.push(self.compare(&self.comparable(compared, condition), condition, binds)?);
         }
         let text = any(&texts);
         Ok(self.field.within.map_or_else(|| text.clone(), |within| within.replace("{condition}", &text)))
+    }
+
+    fn comparable(&self, compared: &str, condition: &Condition) -> String {
+        let is_wide = self.field.kind == Kind::Text && condition.has_wide_text();
+        if is_wide && self.dialect.is_mysql_family() { as_wide(compared) } else { compared.to_owned() }
     }
 
     fn compare(

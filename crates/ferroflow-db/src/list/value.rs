@@ -67,6 +67,16 @@ fn is_storable(time: Timestamp) -> bool {
     time >= FIRST
 }
 
+/// Whether it has a character that takes four bytes in UTF-8.
+pub(super) fn is_wide(text: &str) -> bool {
+    text.chars().any(|one| u32::from(one) > 0xFFFF)
+}
+
+/// Ids on MySQL and MariaDB have a character set of three bytes, which is not compared with four.
+pub(super) fn as_wide(compared: &str) -> String {
+    format!("CONVERT({compared} USING utf8mb4)")
+}
+
 macro_rules! value_from {
     ($($variant:ident($type:ty) $(via $convert:expr)?;)*) => {$(
         impl From<$type> for Value {
