@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::callback::{self, HeldCallback};
+use ferroflow_db::callback::{self, ClaimedCallback};
 use ferroflow_execution::wire::Asker;
 use ferroflow_model::{Json, extended_json, standard_json};
 use ferroflow_python::{Cause, ParseOutcome, ParseRequest, Sink, parse};
@@ -28,7 +28,7 @@ const REMOVAL: Duration = Duration::from_secs(15);
 /// A callback to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Callback {
-    pub(crate) held: HeldCallback,
+    pub(crate) held: ClaimedCallback,
     pub(crate) request: Request,
 }
 
@@ -90,7 +90,7 @@ pub async fn run_callbacks_of_run(
     let is_of_run = |data: &Json| read(data).is_ok_and(|request| request.is_of(dag_id, run_id));
     let (bundles, is_of_run) = (&[bundle.to_owned()], &is_of_run);
     let held = cx.db.transact(|tx| {
-        async move { callback::hold_some(tx, bundles, is_of_run, job_id).await }.scope_boxed()
+        async move { callback::claim_some(tx, bundles, is_of_run, job_id).await }.scope_boxed()
     });
     let held = held.await?;
     let number = held.len();
@@ -191,7 +191,7 @@ pub(crate) fn read(data: &Json) -> Result<Request, String> {
 #[cfg(test)]
 pub(crate) fn callback_of(bundle: &str, version: &str) -> Callback {
     let whole = serde_json::json!({"filepath": "a.py", "bundle_name": bundle, "bundle_version": version});
-    let held = HeldCallback { id: Uuid::nil(), data: Json::null(), holder: "ferroflow:1:dags".to_owned() };
+    let held = ClaimedCallback { id: Uuid::nil(), data: Json::null(), holder: "ferroflow:1:dags".to_owned() };
     Callback { held, request: serde_json::from_value(whole).expect("it has all that is needed") }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ferroflow_db::callback::HeldCallback;
+use ferroflow_db::callback::ClaimedCallback;
 use ferroflow_telemetry::metrics::dag_processing as metrics;
 use jiff::Timestamp;
 
@@ -76,7 +76,7 @@ impl Manager {
     }
 
     /// Removes a callback, however long that takes.
-    pub(crate) fn remove(&mut self, held: HeldCallback) {
+    pub(crate) fn remove(&mut self, held: ClaimedCallback) {
         let cx = Arc::clone(&self.cx);
         self.spawn(Label::Remove(held.id), async move {
             held_callbacks::remove(&cx, &held).await;

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use ferroflow_db::callback::{self, HeldCallback};
+use ferroflow_db::callback::{self, ClaimedCallback};
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, job};
 use ferroflow_telemetry::chain;
 use ferroflow_telemetry::clock::signed;
@@ -29,13 +29,13 @@ pub(crate) struct Held {
 pub(crate) struct Taken {
     pub(crate) callbacks: Vec<Callback>,
     /// Those that could never be run.
-    pub(crate) unreadable: Vec<HeldCallback>,
+    pub(crate) unreadable: Vec<ClaimedCallback>,
 }
 
 /// Takes callbacks of these bundles.
 pub(crate) async fn take(cx: &Context, bundles: &[String], limit: u32, job_id: i64) -> Result<Taken, Error> {
     let held =
-        cx.db.transact(|tx| async move { callback::hold(tx, bundles, limit, job_id).await }.scope_boxed());
+        cx.db.transact(|tx| async move { callback::claim(tx, bundles, limit, job_id).await }.scope_boxed());
     let mut taken = Taken::default();
     for held in held.await? {
         match read(&held.data) {
@@ -51,7 +51,7 @@ pub(crate) async fn take(cx: &Context, bundles: &[String], limit: u32, job_id: i
 
 /// Removes a callback that was run, or never will be. However long the database does not let it: no other would, as long
 /// as this process lives.
-pub(crate) async fn remove(cx: &Context, held: &HeldCallback) {
+pub(crate) async fn remove(cx: &Context, held: &ClaimedCallback) {
     const MAX_PAUSE: Duration = Duration::from_mins(5);
     let mut pause = Duration::from_secs(5);
     loop {
@@ -63,13 +63,13 @@ pub(crate) async fn remove(cx: &Context, held: &HeldCallback) {
 }
 
 /// Removes a callback if the database lets it.
-pub(crate) async fn delete(cx: &Context, held: &HeldCallback) -> Result<(), Error> {
-    let deleted = cx.db.transact(|tx| async move { callback::delete_held(tx, held).await }.scope_boxed());
+pub(crate) async fn delete(cx: &Context, held: &ClaimedCallback) -> Result<(), Error> {
+    let deleted = cx.db.transact(|tx| async move { callback::delete_claimed(tx, held).await }.scope_boxed());
     Ok(deleted.await.map(drop)?)
 }
 
 /// Gives callbacks back that were not run. Returns how many.
-pub(crate) async fn give_back(cx: &Context, held: &[HeldCallback]) -> Result<usize, Error> {
+pub(crate) async fn give_back(cx: &Context, held: &[ClaimedCallback]) -> Result<usize, Error> {
     let (given, in_the_way) = cx.db.transact_in_parts(|tx| release(tx, held).scope_boxed()).await?;
     for (id, error) in in_the_way {
         tracing::error!(%id, "a callback cannot be given back now: {}", chain(&error));
@@ -79,7 +79,7 @@ pub(crate) async fn give_back(cx: &Context, held: &[HeldCallback]) -> Result<usi
 
 /// Gives all back that this processor holds, whether it knows or not, but for those that were run: it ends.
 pub(crate) async fn give_all_back(cx: &Context, own: &Held, were_run: &HashSet<Uuid>) -> Result<(), Error> {
-    let mut held = cx.db.read(|tx| callback::held(tx).scope_boxed()).await?;
+    let mut held = cx.db.read(|tx| callback::claimed(tx).scope_boxed()).await?;
     held.retain(|held| {
         (held.job_id() == Some(own.job_id) || own.ids.contains(&held.id)) && !were_run.contains(&held.id)
     });
@@ -109,10 +109,10 @@ async fn of_the_dead(
     own: &Held,
     patience: SignedDuration,
     now: Timestamp,
-) -> Result<Vec<HeldCallback>, DbError> {
+) -> Result<Vec<ClaimedCallback>, DbError> {
     let mut is_alive = HashMap::from([(own.job_id, !own.is_all)]);
     let mut of_the_dead = Vec::new();
-    for held in callback::held(tx).await? {
+    for held in callback::claimed(tx).await? {
         let Some(holder) = held.job_id().filter(|_| !own.ids.contains(&held.id)) else { continue };
         let lives = if let Some(lives) = is_alive.get(&holder) {
             *lives
@@ -129,14 +129,14 @@ async fn of_the_dead(
     Ok(of_the_dead)
 }
 
-async fn release(tx: &mut Tx, all: &[HeldCallback]) -> Result<(usize, Vec<(Uuid, DbError)>), DbError> {
+async fn release(tx: &mut Tx, all: &[ClaimedCallback]) -> Result<(usize, Vec<(Uuid, DbError)>), DbError> {
     let (mut released, mut in_the_way) = (0, Vec::new());
     for held in all {
         tx.begin_part().await?;
         let done = match read(&held.data) {
             Ok(request) => callback::release(tx, held, &request.bundle_name).await,
             // It could never be run.
-            Err(_) => callback::delete_held(tx, held).await.map(|_| false),
+            Err(_) => callback::delete_claimed(tx, held).await.map(|_| false),
         };
         match tx.end_part(done).await? {
             Ok(is_released) => released += usize::from(is_released),

@@ -1,6 +1,6 @@
 //! Callbacks that executors run: what they may ask, and where their rows stand.
 
-use ferroflow_db::callback::due::{CallbackInHand, Holder, HolderProcess};
+use ferroflow_db::callback::due::{Holder, HolderProcess, QueuedCallback};
 use ferroflow_db::{ScopedFutureExt as _, callback};
 use ferroflow_model::state::CallbackState;
 use uuid::Uuid;
@@ -18,10 +18,10 @@ impl Service {
         id: Uuid,
         job_id: i64,
         process: HolderProcess,
-    ) -> Result<Option<CallbackInHand>, Refusal> {
+    ) -> Result<Option<QueuedCallback>, Refusal> {
         let queued =
-            CallbackInHand { id, state: CallbackState::Queued, holder: Holder { job_id, process: None } };
-        let running = CallbackInHand {
+            QueuedCallback { id, state: CallbackState::Queued, holder: Holder { job_id, process: None } };
+        let running = QueuedCallback {
             state: CallbackState::Running,
             holder: Holder { job_id, process: Some(process) },
             ..queued
@@ -33,24 +33,24 @@ impl Service {
     }
 
     /// Notes that a callback in hand could not be called, or did not end well.
-    pub async fn callback_failed(&self, callback: &CallbackInHand, reason: &str) -> Result<bool, Refusal> {
+    pub async fn callback_failed(&self, callback: &QueuedCallback, reason: &str) -> Result<bool, Refusal> {
         self.pass_callback_on(callback, CallbackState::Failed, Some(reason)).await
     }
 
     /// Notes that a callback in hand was called and has ended well.
-    pub async fn callback_succeeded(&self, callback: &CallbackInHand) -> Result<bool, Refusal> {
+    pub async fn callback_succeeded(&self, callback: &QueuedCallback) -> Result<bool, Refusal> {
         self.pass_callback_on(callback, CallbackState::Success, None).await
     }
 
     async fn pass_callback_on(
         &self,
-        seen: &CallbackInHand,
+        seen: &QueuedCallback,
         state: CallbackState,
         output: Option<&str>,
     ) -> Result<bool, Refusal> {
-        let passed = self.db.transact(|tx| {
-            async move { callback::due::pass_on(tx, seen, state, output).await }.scope_boxed()
-        });
+        let passed = self
+            .db
+            .transact(|tx| async move { callback::due::end(tx, seen, state, output).await }.scope_boxed());
         Ok(passed.await?)
     }
 }

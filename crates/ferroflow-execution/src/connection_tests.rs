@@ -1,6 +1,6 @@
 //! Connections that somebody wants to be tried: what the process asks that tries one, and what it tells.
 
-use ferroflow_db::connection::test_request::{self, AskedTest};
+use ferroflow_db::connection::test_request::{self, RequestedTest};
 use ferroflow_db::connection::{self, Connection};
 use ferroflow_db::{ScopedFutureExt as _, Tx};
 use ferroflow_telemetry::clock;
@@ -26,12 +26,12 @@ impl Service {
         });
         match begun.await? {
             (_, None) => Err(missing(id)),
-            (false, Some(AskedTest { state, .. })) => Err(Refusal::api(
+            (false, Some(RequestedTest { state, .. })) => Err(Refusal::api(
                 409,
                 "conflict",
                 format!("The connection test {id} is {state}: what it tries can be had once, before that."),
             )),
-            (true, Some(AskedTest { connection, .. })) => Ok(connection),
+            (true, Some(RequestedTest { connection, .. })) => Ok(connection),
         }
     }
 

@@ -277,7 +277,8 @@ impl Drive<'_> {
         let (id, change) = ([seen.id], (seen.state, to));
         let dates = (seen.start_date.unwrap_or(now), now);
         let ended = self.db.transact(|tx| {
-            async move { task_instance::scheduling::settle(tx, &id, change, dates, now).await }.scope_boxed()
+            async move { task_instance::scheduling::finish_at_once(tx, &id, change, dates, now).await }
+                .scope_boxed()
         });
         ended.await?;
         run.refresh(self.db, self.run_settings, &[seen.reference], now).await
@@ -324,7 +325,7 @@ impl Drive<'_> {
                     };
                     let dates = (instance.start_date.unwrap_or(now), now);
                     let change = (instance.state, to);
-                    task_instance::scheduling::settle(tx, &[instance.id], change, dates, now).await?;
+                    task_instance::scheduling::finish_at_once(tx, &[instance.id], change, dates, now).await?;
                 }
                 dag_run::set_state(tx, id, RunState::Running, RunState::Failed, now).await
             }

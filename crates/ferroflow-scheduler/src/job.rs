@@ -8,7 +8,7 @@ use ferroflow_db::{Db, Error, ScopedFutureExt as _};
 pub(crate) async fn retire(db: &Db, id: i64) -> Result<(), Error> {
     let let_go = db.transact(|tx| {
         async move {
-            ownership::let_go(tx, id).await?;
+            ownership::release(tx, id).await?;
             notifications::notify(tx, Notification::Schedulers).await
         }
         .scope_boxed()

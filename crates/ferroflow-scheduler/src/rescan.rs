@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ferroflow_component::{EXECUTOR_CLASS, JobType};
 use ferroflow_db::dag_run::ClaimedRun;
-use ferroflow_db::dag_run::ownership::{self, AttendedRun, PeersAlive, Unattended};
+use ferroflow_db::dag_run::ownership::{self, PeersAlive, TrackedRun, UnownedRuns};
 use ferroflow_db::task_instance::dependencies;
 use ferroflow_db::task_instance::scheduling::InstanceRow;
 use ferroflow_db::{Error as DbError, Page, ScopedFutureExt as _, Tx};
@@ -82,7 +82,7 @@ struct Asked<'a> {
 struct Found {
     peers: Vec<i64>,
     unowned_runs: Page<ClaimedRun, i64>,
-    states: Vec<AttendedRun>,
+    states: Vec<TrackedRun>,
     changed: Vec<(i64, InstanceRow)>,
     changed_dags: BTreeSet<String>,
 }
@@ -161,7 +161,7 @@ async fn look_at_the_past(cx: &Context, active_runs: &mut ActiveRuns) -> Result<
     let elsewhere = active_runs.compare_past(&read.await?);
     let ids: &BTreeSet<i64> = &elsewhere.iter().map(|(_, earlier)| *earlier).collect();
     let ids: &Vec<i64> = &ids.iter().copied().collect();
-    let stands = cx.db.read(|tx| async move { dependencies::stands(tx, ids).await }.scope_boxed()).await?;
+    let stands = cx.db.read(|tx| async move { dependencies::progress(tx, ids).await }.scope_boxed()).await?;
     active_runs.compare_stands(&elsewhere, &stands);
     Ok(())
 }
@@ -196,8 +196,8 @@ pub(crate) async fn look_at(
 }
 
 /// Runs that do not run are left, and those of paused DAGs held.
-fn take_in_states(active_runs: &mut ActiveRuns, ids: &[i64], states: Vec<AttendedRun>) {
-    let there: HashMap<i64, AttendedRun> = states.into_iter().map(|run| (run.id, run)).collect();
+fn take_in_states(active_runs: &mut ActiveRuns, ids: &[i64], states: Vec<TrackedRun>) {
+    let there: HashMap<i64, TrackedRun> = states.into_iter().map(|run| (run.id, run)).collect();
     for id in ids {
         match there.get(id) {
             Some(run) if run.state == RunState::Running => active_runs.hold(*id, run.is_held),
@@ -245,9 +245,9 @@ async fn unowned_runs(
     peers: PeersAlive<'_>,
     now: Timestamp,
 ) -> Result<Page<ClaimedRun, i64>, DbError> {
-    let Unattended { runs, may_be_more } = ownership::unattended(tx, peers, now, MAX_RUNS).await?;
+    let UnownedRuns { runs, may_be_more } = ownership::unowned(tx, peers, now, MAX_RUNS).await?;
     if may_be_more && runs.iter().all(|run| asked.active_runs.contains(&key_of(run))) {
-        return ownership::unattended_in_turn(tx, peers, now, asked.unowned_runs, MAX_RUNS).await;
+        return ownership::unowned_in_turn(tx, peers, now, asked.unowned_runs, MAX_RUNS).await;
     }
     Ok(Page { found: runs, next: None })
 }

@@ -45,7 +45,7 @@ pub struct DateOfBackfill {
 
 /// A run that stands for a date.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunThere {
+pub struct ExistingRun {
     /// Its row.
     pub id: i64,
     /// Its name.
@@ -109,27 +109,27 @@ pub async fn runs_between(
     dag_id: &str,
     (first, last): (Timestamp, Timestamp),
     are_partitions: bool,
-) -> Result<HashMap<Timestamp, RunThere>, Error> {
+) -> Result<HashMap<Timestamp, ExistingRun>, Error> {
     let statement =
         if are_partitions { sql!("dag_run/between_partition_dates") } else { sql!("dag_run/between_dates") };
     let rows = tx.fetch_all(statement, binds![dag_id, first, last]).await?;
     let there = rows.iter().map(|row| {
         let run =
-            RunThere { id: row.get("id")?, run_id: row.get("run_id")?, state: row.get_parsed("state")? };
+            ExistingRun { id: row.get("id")?, run_id: row.get("run_id")?, state: row.get_parsed("state")? };
         Ok((row.get("date")?, run))
     });
     there.collect()
 }
 
 /// Makes a run one of a backfill, and gives it what that gives to its runs, if anything.
-pub async fn take_in(
+pub async fn add_run(
     tx: &mut Tx,
     id: i64,
     run: i64,
     conf: Option<&Json>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    tx.execute(sql!("dag_run/take_into_backfill"), binds![id, now, run]).await?;
+    tx.execute(sql!("dag_run/set_backfill"), binds![id, now, run]).await?;
     if let Some(conf) = conf {
         tx.execute(sql!("dag_run/set_conf"), binds![conf.clone(), now, run]).await?;
     }

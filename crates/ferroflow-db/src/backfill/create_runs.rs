@@ -82,7 +82,7 @@ pub async fn undecided(tx: &mut Tx, id: i64) -> Result<Vec<UndecidedDate>, Error
 
 /// Locks a backfill that is being made. False if it is over, or gone.
 pub async fn lock(tx: &mut Tx, id: i64) -> Result<bool, Error> {
-    let Some(row) = tx.fetch_optional(sql!("backfill/lock_in_making"), binds![id]).await? else {
+    let Some(row) = tx.fetch_optional(sql!("backfill/lock_unfinished"), binds![id]).await? else {
         return Ok(false);
     };
     Ok(row.optional::<Timestamp>("completed_at")?.is_none())

@@ -25,11 +25,11 @@ pub struct Move {
 }
 
 /// Moves a callback on from the state in which it was seen. False if it has left that.
-pub async fn move_on(tx: &mut Tx, id: Uuid, from: Option<CallbackState>, to: &Move) -> Result<bool, Error> {
+pub async fn set_state(tx: &mut Tx, id: Uuid, from: Option<CallbackState>, to: &Move) -> Result<bool, Error> {
     let from = from.map(CallbackState::as_str);
     let binds =
         binds![to.state.as_str(), to.data.clone(), to.trigger_id, to.output.as_deref(), id, from, from,];
-    Ok(tx.execute(sql!("callback/move_on"), binds).await? == 1)
+    Ok(tx.execute(sql!("callback/set_state"), binds).await? == 1)
 }
 
 /// Locks callbacks that wait for an executor, the weightiest first.
@@ -97,7 +97,7 @@ impl HolderProcess {
 
 /// A callback that an executor has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallbackInHand {
+pub struct QueuedCallback {
     /// Its identity.
     pub id: Uuid,
     /// Queued or running.
@@ -107,30 +107,30 @@ pub struct CallbackInHand {
 }
 
 /// All callbacks that executors of our schedulers have, whether they live or not.
-pub async fn in_hand(tx: &mut Tx) -> Result<Vec<CallbackInHand>, Error> {
+pub async fn queued_or_running(tx: &mut Tx) -> Result<Vec<QueuedCallback>, Error> {
     let mut found = Vec::new();
-    let rows = tx.fetch_all(sql!("callback/with_executors"), Vec::new()).await?;
+    let rows = tx.fetch_all(sql!("callback/queued_or_running"), Vec::new()).await?;
     found.extend(tx.readable(&rows, read_in_hand)?.into_iter().flatten());
     Ok(found)
 }
 
-fn read_in_hand(row: &Row) -> Result<Option<CallbackInHand>, Error> {
+fn read_in_hand(row: &Row) -> Result<Option<QueuedCallback>, Error> {
     let (id, output): (Uuid, String) = (row.get("id")?, row.get("output")?);
     let state: Option<CallbackState> = row.parsed("state")?;
     let (Some(state), Some(holder)) = (state, Holder::read(&output)) else { return Ok(None) };
-    Ok(Some(CallbackInHand { id, state, holder }))
+    Ok(Some(QueuedCallback { id, state, holder }))
 }
 
 /// Moves a callback on that an executor has. False if it has left the state in which it was seen, or that executor.
-pub async fn pass_on(
+pub async fn end(
     tx: &mut Tx,
-    seen: &CallbackInHand,
+    seen: &QueuedCallback,
     state: CallbackState,
     output: Option<&str>,
 ) -> Result<bool, Error> {
     let holder = seen.holder.to_string();
     let binds = binds![state.as_str(), output, seen.id, seen.state.as_str(), holder];
-    Ok(tx.execute(sql!("callback/pass_on"), binds).await? == 1)
+    Ok(tx.execute(sql!("callback/end"), binds).await? == 1)
 }
 
 #[cfg(test)]

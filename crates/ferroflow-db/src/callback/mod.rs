@@ -3,4 +3,6 @@
 pub mod due;
 pub(crate) mod row;
 
-pub use row::{Callback, HeldCallback, delete_held, find, held, hold, hold_some, insert, is_any, release};
+pub use row::{
+    Callback, ClaimedCallback, claim, claim_some, claimed, delete_claimed, find, insert, is_any, release,
+};

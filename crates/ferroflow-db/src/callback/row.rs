@@ -59,7 +59,7 @@ pub async fn find(tx: &mut Tx, id: Uuid) -> Result<Option<Callback>, Error> {
 
 /// A callback that a DAG processor has claimed: no other runs it while that processor lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldCallback {
+pub struct ClaimedCallback {
     /// Its identity.
     pub id: Uuid,
     /// What to call, as it is stored.
@@ -68,7 +68,7 @@ pub struct HeldCallback {
     pub holder: String,
 }
 
-impl HeldCallback {
+impl ClaimedCallback {
     /// The job of the processor that holds it.
     pub fn job_id(&self) -> Option<i64> {
         self.holder.strip_prefix(HOLDER)?.split(':').next()?.parse().ok()
@@ -89,22 +89,22 @@ pub async fn is_any(tx: &mut Tx, bundles: &[String]) -> Result<bool, Error> {
 /// Airflow deletes what it takes, and loses it if it dies. Here the row stays until the callback was run; in
 /// place of its bundle it names the job that holds it, so that no other processor, official ones included,
 /// finds it.
-pub async fn hold(
+pub async fn claim(
     tx: &mut Tx,
     bundles: &[String],
     limit: u32,
     job_id: i64,
-) -> Result<Vec<HeldCallback>, Error> {
+) -> Result<Vec<ClaimedCallback>, Error> {
     hold_rows(tx, bundles, limit, |_| true, job_id).await
 }
 
 /// The same for those of which something is so, as many as there are.
-pub async fn hold_some(
+pub async fn claim_some(
     tx: &mut Tx,
     bundles: &[String],
     is_wanted: impl Fn(&Json) -> bool + Send,
     job_id: i64,
-) -> Result<Vec<HeldCallback>, Error> {
+) -> Result<Vec<ClaimedCallback>, Error> {
     hold_rows(tx, bundles, u32::MAX, is_wanted, job_id).await
 }
 
@@ -114,7 +114,7 @@ async fn hold_rows(
     limit: u32,
     is_wanted: impl Fn(&Json) -> bool + Send,
     job_id: i64,
-) -> Result<Vec<HeldCallback>, Error> {
+) -> Result<Vec<ClaimedCallback>, Error> {
     let names: Bind = bundles.iter().map(String::as_str).collect();
     let waiting = |row: &Row| {
         let (id, bundle): (Uuid, String) = (row.get("id")?, row.get("bundle_name")?);
@@ -128,31 +128,31 @@ async fn hold_rows(
         let holder: String = format!("{HOLDER}{job_id}:{bundle}").chars().take(250).collect();
         let running = CallbackState::Running.as_str();
         let binds = binds![holder.as_str(), running, id, bundle.as_str()];
-        if tx.execute(sql!("callback/set_holder"), binds).await? == 1 {
-            held.push(HeldCallback { id, data, holder });
+        if tx.execute(sql!("callback/set_claim"), binds).await? == 1 {
+            held.push(ClaimedCallback { id, data, holder });
         }
     }
     Ok(held)
 }
 
 /// Every callback that a processor of ours holds, whether it lives or not.
-pub async fn held(tx: &mut Tx) -> Result<Vec<HeldCallback>, Error> {
-    let rows = tx.fetch_all(sql!("callback/held"), Vec::new()).await?;
+pub async fn claimed(tx: &mut Tx) -> Result<Vec<ClaimedCallback>, Error> {
+    let rows = tx.fetch_all(sql!("callback/claimed"), Vec::new()).await?;
     tx.readable(&rows, |row| {
-        Ok(HeldCallback { id: row.get("id")?, data: readable(row), holder: row.get("bundle_name")? })
+        Ok(ClaimedCallback { id: row.get("id")?, data: readable(row), holder: row.get("bundle_name")? })
     })
 }
 
 /// Gives a callback back to its bundle: the processor that claimed it did not run it. False if it is not claimed any more.
-pub async fn release(tx: &mut Tx, callback: &HeldCallback, bundle: &str) -> Result<bool, Error> {
+pub async fn release(tx: &mut Tx, callback: &ClaimedCallback, bundle: &str) -> Result<bool, Error> {
     let binds = binds![bundle, None::<&str>, callback.id, callback.holder.as_str()];
-    Ok(tx.execute(sql!("callback/set_holder"), binds).await? == 1)
+    Ok(tx.execute(sql!("callback/set_claim"), binds).await? == 1)
 }
 
 /// Removes a callback that was run. False if it is not held any more.
-pub async fn delete_held(tx: &mut Tx, callback: &HeldCallback) -> Result<bool, Error> {
+pub async fn delete_claimed(tx: &mut Tx, callback: &ClaimedCallback) -> Result<bool, Error> {
     let binds = binds![callback.id, callback.holder.as_str()];
-    Ok(tx.execute(sql!("callback/delete_held"), binds).await? == 1)
+    Ok(tx.execute(sql!("callback/delete_claimed"), binds).await? == 1)
 }
 
 /// What to call. One row that is not JSON must not keep back the others: it counts as nothing.

@@ -91,7 +91,7 @@ pub async fn queue(tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<bool, Error>
 
 /// A test that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskedTest {
+pub struct RequestedTest {
     /// Where it stands, in Airflow's word.
     pub state: String,
     /// Whether the connection is stored if it is good.
@@ -101,10 +101,10 @@ pub struct AskedTest {
 }
 
 /// One test.
-pub async fn find(tx: &mut Tx, fernet: &Fernet, id: Uuid) -> Result<Option<AskedTest>, Error> {
+pub async fn find(tx: &mut Tx, fernet: &Fernet, id: Uuid) -> Result<Option<RequestedTest>, Error> {
     let row = tx.fetch_optional(sql!("connection_test_request/find"), binds![id]).await?;
     let asked = |row: &Row| {
-        Ok(AskedTest {
+        Ok(RequestedTest {
             state: row.get("state")?,
             commit_on_success: row.get("commit_on_success")?,
             connection: connection(row, fernet)?,

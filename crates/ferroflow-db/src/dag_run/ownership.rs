@@ -37,7 +37,7 @@ pub struct PeersAlive<'a> {
 
 /// A run that is looked after, as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AttendedRun {
+pub struct TrackedRun {
     /// Its row.
     pub id: i64,
     /// Where it stands.
@@ -71,7 +71,7 @@ pub async fn living_peers(tx: &mut Tx, job_type: &str, peers: PeersAlive<'_>) ->
 
 /// Runs that may have no owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unattended {
+pub struct UnownedRuns {
     /// Which.
     pub runs: Vec<ClaimedRun>,
     /// Whether there may be more of those that no living peer has.
@@ -79,12 +79,12 @@ pub struct Unattended {
 }
 
 /// Running runs, of DAGs that are not paused, that no living peer looks after; those first that waited longest.
-pub async fn unattended(
+pub async fn unowned(
     tx: &mut Tx,
     peers: PeersAlive<'_>,
     now: Timestamp,
     limit: i64,
-) -> Result<Unattended, Error> {
+) -> Result<UnownedRuns, Error> {
     let PeersAlive { executor_class, heartbeat_since, examined_since } = peers;
     let binds = binds![
         executor_class,
@@ -97,16 +97,16 @@ pub async fn unattended(
         examined_since,
         limit
     ];
-    let rows = tx.fetch_all(sql!("dag_run/unattended"), binds).await?;
+    let rows = tx.fetch_all(sql!("dag_run/unowned"), binds).await?;
     let is_full = i64::try_from(rows.len()).is_ok_and(|count| count >= limit);
     let may_be_more =
         is_full && rows.last().is_some_and(|row| row.get::<i64>("lives").is_ok_and(|lives| lives == 0));
-    Ok(Unattended { runs: tx.readable(&rows, claimed)?, may_be_more })
+    Ok(UnownedRuns { runs: tx.readable(&rows, claimed)?, may_be_more })
 }
 
 /// The same without those of the living, by their rows: from the one after this on, and after the last from the first
 /// on. However many there are that stay as they are, each has its turn.
-pub async fn unattended_in_turn(
+pub async fn unowned_in_turn(
     tx: &mut Tx,
     peers: PeersAlive<'_>,
     now: Timestamp,
@@ -115,7 +115,7 @@ pub async fn unattended_in_turn(
 ) -> Result<Page<ClaimedRun, i64>, Error> {
     let PeersAlive { executor_class, heartbeat_since, .. } = peers;
     let binds = binds![now, false, false, executor_class, heartbeat_since, after, limit];
-    let rows = tx.fetch_all(sql!("dag_run/unattended_in_turn"), binds).await?;
+    let rows = tx.fetch_all(sql!("dag_run/unowned_in_turn"), binds).await?;
     tx.page(&rows, limit, claimed)
 }
 
@@ -124,18 +124,18 @@ fn claimed(row: &Row) -> Result<ClaimedRun, Error> {
 }
 
 /// Releases all runs of a scheduler, for others to find.
-pub async fn let_go(tx: &mut Tx, job_id: i64) -> Result<u64, Error> {
-    tx.execute(sql!("dag_run/let_go"), binds![job_id]).await
+pub async fn release(tx: &mut Tx, job_id: i64) -> Result<u64, Error> {
+    tx.execute(sql!("dag_run/release"), binds![job_id]).await
 }
 
 /// How these runs stand.
-pub async fn states(tx: &mut Tx, ids: &[i64]) -> Result<Vec<AttendedRun>, Error> {
+pub async fn states(tx: &mut Tx, ids: &[i64]) -> Result<Vec<TrackedRun>, Error> {
     let mut found = Vec::new();
     for ids in ids.chunks(BATCH) {
-        let rows = tx.fetch_all(sql!("dag_run/attended"), vec![ids.iter().copied().collect()]).await?;
+        let rows = tx.fetch_all(sql!("dag_run/tracked"), vec![ids.iter().copied().collect()]).await?;
         found.extend(tx.readable(&rows, |row| {
             let is_held = row.get("is_paused")? || row.get("is_stale")?;
-            Ok(AttendedRun { id: row.get("id")?, state: row.get_parsed("state")?, is_held })
+            Ok(TrackedRun { id: row.get("id")?, state: row.get_parsed("state")?, is_held })
         })?);
     }
     Ok(found)

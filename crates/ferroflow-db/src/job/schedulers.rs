@@ -8,7 +8,7 @@ use crate::{Error, Tx};
 
 /// A scheduler that has not been heard of for too long.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SilentScheduler {
+pub struct SchedulerWithoutHeartbeat {
     /// Its row.
     pub id: i64,
     /// The host it ran on.
@@ -18,10 +18,15 @@ pub struct SilentScheduler {
 }
 
 /// The schedulers that are said to run and were last heard of before a time, or at none that can be believed.
-pub async fn silent(tx: &mut Tx, before: Timestamp, now: Timestamp) -> Result<Vec<SilentScheduler>, Error> {
-    let rows = tx.fetch_all(sql!("job/silent_schedulers"), binds![before, latest_possible(now)]).await?;
+pub async fn without_heartbeat(
+    tx: &mut Tx,
+    before: Timestamp,
+    now: Timestamp,
+) -> Result<Vec<SchedulerWithoutHeartbeat>, Error> {
+    let rows =
+        tx.fetch_all(sql!("job/schedulers_without_heartbeat"), binds![before, latest_possible(now)]).await?;
     let scheduler = |row: &Row| {
-        Ok(SilentScheduler {
+        Ok(SchedulerWithoutHeartbeat {
             id: row.get("id")?,
             // Whatever they hold, it is silent.
             hostname: tx.or_note(row.optional("hostname"))?.flatten(),
@@ -32,8 +37,8 @@ pub async fn silent(tx: &mut Tx, before: Timestamp, now: Timestamp) -> Result<Ve
 }
 
 /// Notes that a scheduler is gone. False if it has sent a heartbeat since, or if another scheduler was faster.
-pub async fn give_up(tx: &mut Tx, id: i64, before: Timestamp, now: Timestamp) -> Result<bool, Error> {
-    Ok(tx.execute(sql!("job/give_up"), binds![id, before, latest_possible(now)]).await? == 1)
+pub async fn fail(tx: &mut Tx, id: i64, before: Timestamp, now: Timestamp) -> Result<bool, Error> {
+    Ok(tx.execute(sql!("job/fail"), binds![id, before, latest_possible(now)]).await? == 1)
 }
 
 /// The schedulers that were heard of since a time and do not run any more: ended, or given up.

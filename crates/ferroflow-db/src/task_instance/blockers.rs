@@ -30,7 +30,7 @@ pub struct UnfinishedRun {
 
 /// A task instance that holds slots, or counts for the limit of its task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holding {
+pub struct SlotHolder {
     /// What it is of.
     pub key: TaskInstanceKey,
     /// Where it stands.
@@ -74,10 +74,10 @@ pub async fn newest_runs(tx: &mut Tx, dag_id: &str, limit: i64) -> Result<Vec<St
 }
 
 /// Every task instance that is queued, running, deferred or waiting for a person.
-pub async fn holding(tx: &mut Tx) -> Result<Vec<Holding>, Error> {
-    let rows = tx.fetch_all(sql!("task_instance/holding"), Vec::new()).await?;
+pub async fn slot_holders(tx: &mut Tx) -> Result<Vec<SlotHolder>, Error> {
+    let rows = tx.fetch_all(sql!("task_instance/slot_holders"), Vec::new()).await?;
     let holding = |row: &Row| {
-        Ok(Holding {
+        Ok(SlotHolder {
             key: TaskInstanceKey {
                 dag_id: row.get("dag_id")?,
                 run_id: row.get("run_id")?,

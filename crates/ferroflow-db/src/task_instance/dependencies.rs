@@ -51,7 +51,7 @@ pub struct PastCounts {
 
 /// How the tasks of a run stand, in figures of which one changes whenever a task does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stand {
+pub struct RunProgress {
     /// How many instances there are.
     pub instances: i64,
     /// How many of these have neither succeeded nor been skipped.
@@ -162,13 +162,13 @@ pub async fn earlier_of(
 }
 
 /// How the tasks of some runs stand. A run without instances is not in the answer.
-pub async fn stands(tx: &mut Tx, ids: &[i64]) -> Result<HashMap<i64, Stand>, Error> {
+pub async fn progress(tx: &mut Tx, ids: &[i64]) -> Result<HashMap<i64, RunProgress>, Error> {
     let mut found = HashMap::with_capacity(ids.len());
     for ids in ids.chunks(BATCH) {
         let list: Bind = ids.iter().copied().collect();
-        let rows = tx.fetch_all(sql!("task_instance/stands_of_runs"), vec![list]).await?;
+        let rows = tx.fetch_all(sql!("task_instance/progress_of_runs"), vec![list]).await?;
         found.extend(tx.readable(&rows, |row| {
-            let stand = Stand {
+            let stand = RunProgress {
                 instances: row.get("instances")?,
                 unsuccessful: row.get("unsuccessful")?,
                 updated_at: row.optional("updated_at")?,

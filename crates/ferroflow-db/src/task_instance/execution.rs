@@ -186,7 +186,7 @@ pub async fn finish(
 }
 
 /// It has ended for now, or without a word; how it is called stays.
-pub async fn put_off(
+pub async fn end_try(
     tx: &mut Tx,
     id: Uuid,
     (from, to): (TaskState, TaskState),
@@ -194,7 +194,7 @@ pub async fn put_off(
     now: Timestamp,
 ) -> Result<bool, Error> {
     let binds = binds![to.as_str(), end.end_date, end.duration, now, id, from.as_str()];
-    Ok(tx.execute(sql!("task_instance/put_off"), binds).await? == 1)
+    Ok(tx.execute(sql!("task_instance/end_try"), binds).await? == 1)
 }
 
 /// It fails, whatever it says. All else about it stays, as in Airflow.
@@ -223,7 +223,7 @@ pub async fn renew(tx: &mut Tx, id: Uuid, new_id: Uuid, now: Timestamp) -> Resul
 }
 
 /// It waits: for a trigger, or for a person if there is none.
-pub async fn park(
+pub async fn defer(
     tx: &mut Tx,
     id: Uuid,
     (from, to): (TaskState, TaskState),
@@ -234,7 +234,7 @@ pub async fn park(
 ) -> Result<bool, Error> {
     let Continuation { method, kwargs } = continuation;
     let binds = binds![to.as_str(), trigger_id, method, kwargs.clone(), timeout, now, id, from.as_str()];
-    Ok(tx.execute(sql!("task_instance/park"), binds).await? == 1)
+    Ok(tx.execute(sql!("task_instance/defer"), binds).await? == 1)
 }
 
 /// It may go on at once.

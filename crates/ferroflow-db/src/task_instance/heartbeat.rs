@@ -10,7 +10,7 @@ use crate::{Error, Tx};
 
 /// What there is under an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pulse {
+pub enum InstanceStatus {
     /// The current try of an instance.
     Current {
         /// Where it stands, in Airflow's word.
@@ -27,7 +27,7 @@ pub enum Pulse {
 /// Notes that these instances, each with its process, run on a host. Returns those that do and that no other transaction has
 /// locked: others are left alone, and no row is waited for. A process of the list counts for every instance of it:
 /// the caller has them all, and knows which belongs to which.
-pub async fn beat(
+pub async fn record(
     tx: &mut Tx,
     hostname: &str,
     running: &[(Uuid, i32)],
@@ -54,15 +54,15 @@ pub async fn beat(
 }
 
 /// What there is under these ids; of an id that is nowhere, nothing.
-pub async fn look(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<(Uuid, Pulse)>, Error> {
+pub async fn statuses(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<(Uuid, InstanceStatus)>, Error> {
     let mut found = Vec::with_capacity(ids.len());
     for ids in ids.chunks(BATCH) {
         let list: Bind = ids.iter().copied().collect();
-        for row in &tx.fetch_all(sql!("task_instance/pulses"), vec![list; 2]).await? {
+        for row in &tx.fetch_all(sql!("task_instance/heartbeats"), vec![list; 2]).await? {
             let pulse = if row.get::<i64>("is_archived")? == 1 {
-                Pulse::Archived
+                InstanceStatus::Archived
             } else {
-                Pulse::Current {
+                InstanceStatus::Current {
                     state: tx.or_note(row.optional("state"))?.flatten(),
                     hostname: tx.or_note(row.optional("hostname"))?.flatten(),
                     pid: tx.or_note(row.optional("pid"))?.flatten(),

@@ -10,7 +10,7 @@ use crate::{Error, Tx};
 
 /// What follows from a task, unless a hook changes it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shape {
+pub struct MutableFields {
     /// How many tries may follow the first.
     pub max_tries: i32,
     /// The pool it takes slots from.
@@ -31,9 +31,9 @@ pub struct Shape {
     pub executor_config: Option<ExecutorConfig>,
 }
 
-impl Shape {
+impl MutableFields {
     /// Gives an instance this shape.
-    pub fn put_on(self, instance: &mut TaskInstance) {
+    pub fn apply_to(self, instance: &mut TaskInstance) {
         instance.max_tries = self.max_tries;
         instance.pool = self.pool;
         instance.pool_slots = self.pool_slots;
@@ -47,7 +47,7 @@ impl Shape {
 }
 
 /// Gives an instance that is there another shape, whatever its state.
-pub async fn reshape(tx: &mut Tx, id: Uuid, shape: &Shape, now: Timestamp) -> Result<u64, Error> {
+pub async fn update(tx: &mut Tx, id: Uuid, shape: &MutableFields, now: Timestamp) -> Result<u64, Error> {
     let binds = binds![
         shape.max_tries,
         shape.pool.as_str(),
@@ -61,5 +61,5 @@ pub async fn reshape(tx: &mut Tx, id: Uuid, shape: &Shape, now: Timestamp) -> Re
         now,
         id,
     ];
-    tx.execute(sql!("task_instance/reshape"), binds).await
+    tx.execute(sql!("task_instance/mutate"), binds).await
 }

@@ -73,7 +73,7 @@ pub async fn reset(
 ) -> Result<bool, Error> {
     let state = instance.state.map(TaskState::as_str);
     let unchanged = binds![queued_by, now, instance.id, state, instance.queued_by_job_id];
-    if tx.execute(sql!("task_instance/name_scheduler"), unchanged).await? == 0 {
+    if tx.execute(sql!("task_instance/set_queued_by"), unchanged).await? == 0 {
         return Ok(false);
     }
     task_instance::clear::archive(tx, instance, now).await?;

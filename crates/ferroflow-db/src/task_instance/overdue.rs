@@ -12,7 +12,7 @@ use crate::{Error, Json, Page, Tx};
 
 /// One that runs, and has not been heard of for long.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Silent {
+pub struct WithoutHeartbeat {
     /// The identity of its try.
     pub id: Uuid,
     /// What it is of.
@@ -54,21 +54,21 @@ pub struct Overdue {
 }
 
 /// Those of a scheduler that run and were last heard of before a time, by id and after one, as many as asked for.
-pub async fn silent(
+pub async fn without_heartbeat(
     tx: &mut Tx,
     before: Timestamp,
     job_id: i64,
     after: Uuid,
     limit: u32,
-) -> Result<Page<Silent, Uuid>, Error> {
+) -> Result<Page<WithoutHeartbeat, Uuid>, Error> {
     let binds = binds![before, job_id, after, i64::from(limit)];
-    let rows = tx.fetch_all(sql!("task_instance/silent"), binds).await?;
+    let rows = tx.fetch_all(sql!("task_instance/without_heartbeat"), binds).await?;
     tx.page(&rows, limit.into(), read_silent)
 }
 
 /// Locks one that runs and was last heard of before a time. False if that is not so any more, or if another transaction has it.
-pub async fn lock_silent(tx: &mut Tx, id: Uuid, before: Timestamp) -> Result<bool, Error> {
-    Ok(tx.fetch_optional(sql!("task_instance/lock_silent"), binds![id, before]).await?.is_some())
+pub async fn lock_without_heartbeat(tx: &mut Tx, id: Uuid, before: Timestamp) -> Result<bool, Error> {
+    Ok(tx.fetch_optional(sql!("task_instance/lock_without_heartbeat"), binds![id, before]).await?.is_some())
 }
 
 /// Those of a scheduler that were queued before a time and are, by id and after one, as many as asked for.
@@ -90,7 +90,7 @@ pub async fn lock_stuck(tx: &mut Tx, id: Uuid, before: Timestamp, job_id: i64) -
 }
 
 /// How often one try was noted as this, since it last ran.
-pub async fn times_noted(
+pub async fn count_events(
     tx: &mut Tx,
     key: &TaskInstanceKey,
     try_number: i32,
@@ -103,8 +103,8 @@ pub async fn times_noted(
 }
 
 /// Lets one that is queued be queued anew. False if it is not queued any more.
-pub async fn take_back(tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<bool, Error> {
-    Ok(tx.execute(sql!("task_instance/take_back"), binds![now, now, id]).await? == 1)
+pub async fn requeue(tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<bool, Error> {
+    Ok(tx.execute(sql!("task_instance/requeue"), binds![now, now, id]).await? == 1)
 }
 
 /// Locks those in a state that were to wait until a time before `now`, by id and after one, as many as asked for.
@@ -121,7 +121,7 @@ pub async fn lock_waiting(
 }
 
 /// Lets those that wait in a state go on with this. Returns how many did.
-pub async fn go_on(
+pub async fn resume_timed_out(
     tx: &mut Tx,
     ids: &[Uuid],
     from: TaskState,
@@ -135,8 +135,8 @@ pub async fn go_on(
     tx.execute(sql!("task_instance/time_out"), binds).await
 }
 
-fn read_silent(row: &Row) -> Result<Silent, Error> {
-    Ok(Silent {
+fn read_silent(row: &Row) -> Result<WithoutHeartbeat, Error> {
+    Ok(WithoutHeartbeat {
         id: row.get("id")?,
         key: key(row)?,
         state: row.get_parsed("state")?,

@@ -126,7 +126,7 @@ pub async fn deferred_in_pools(tx: &mut Tx, pools: &[&str]) -> Result<Vec<Holdin
 
 /// Those that wait for a trigger or a person: of any of these DAGs, the tasks of any of these names. Neither list holds
 /// anything twice.
-pub async fn parked_of_tasks(
+pub async fn deferred_of_tasks(
     tx: &mut Tx,
     dag_ids: &[&str],
     task_ids: &[&str],
@@ -135,7 +135,7 @@ pub async fn parked_of_tasks(
     for dags in dag_ids.chunks(BATCH) {
         for tasks in task_ids.chunks(BATCH) {
             let lists: Vec<Bind> = vec![dags.iter().copied().collect(), tasks.iter().copied().collect()];
-            let rows = tx.fetch_all(sql!("task_instance/parked_of_tasks"), lists).await?;
+            let rows = tx.fetch_all(sql!("task_instance/deferred_of_tasks"), lists).await?;
             found.extend(tx.readable(&rows, task_in_run)?);
         }
     }

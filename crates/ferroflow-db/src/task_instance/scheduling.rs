@@ -111,7 +111,7 @@ pub async fn succeed_at_once(
 }
 
 /// They end without having run, with these dates.
-pub async fn settle(
+pub async fn finish_at_once(
     tx: &mut Tx,
     ids: &[Uuid],
     (from, to): (Option<TaskState>, TaskState),
@@ -120,7 +120,7 @@ pub async fn settle(
 ) -> Result<u64, Error> {
     let seconds = end.duration_since(start).as_secs_f64();
     let set = binds![to.as_str(), start, end, seconds, now];
-    change(tx, sql!("task_instance/settle"), &set, ids, from).await
+    change(tx, sql!("task_instance/finish_at_once"), &set, ids, from).await
 }
 
 /// They go to another state, and nothing else is written but `updated_at`.

@@ -62,7 +62,7 @@ pub async fn end(tx: &mut Tx, sibling: &Sibling, to: TaskState, now: Timestamp) 
     let End { end_date, duration } = End::of(Some(start), sibling.end_date.unwrap_or(now));
     let from = sibling.state.map(TaskState::as_str);
     let binds = binds![to.as_str(), start, end_date, duration, now, sibling.id, from, from];
-    Ok(tx.execute(sql!("task_instance/take_state"), binds).await? == 1)
+    Ok(tx.execute(sql!("task_instance/end_sibling"), binds).await? == 1)
 }
 
 /// Skips tasks of a run (of the mapped copies those with this index), but for those that run or have ended by

@@ -2,7 +2,7 @@
 
 use ferroflow_db::asset::FoundAsset;
 use ferroflow_db::asset::event::Window;
-use ferroflow_db::callback::due::{CallbackInHand, Holder, HolderProcess};
+use ferroflow_db::callback::due::{Holder, HolderProcess, QueuedCallback};
 use ferroflow_db::connection::Connection;
 use ferroflow_db::dag_run::DagRun as DagRunRow;
 use ferroflow_db::hitl_detail::Question;
@@ -172,8 +172,8 @@ pub(super) fn holder_process(callback: &HeldCallback) -> Option<HolderProcess> {
     Some(HolderProcess { pid: process.pid, hostname: process.hostname.clone(), seen: Some(process.seen) })
 }
 
-pub(super) fn callback_in_hand(callback: &HeldCallback) -> CallbackInHand {
+pub(super) fn callback_in_hand(callback: &HeldCallback) -> QueuedCallback {
     let process = holder_process(callback);
     let state = if process.is_some() { CallbackState::Running } else { CallbackState::Queued };
-    CallbackInHand { id: callback.id, state, holder: Holder { job_id: callback.job_id, process } }
+    QueuedCallback { id: callback.id, state, holder: Holder { job_id: callback.job_id, process } }
 }

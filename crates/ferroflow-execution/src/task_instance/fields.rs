@@ -74,6 +74,6 @@ impl Service {
 
 /// Whether an id that is none of a current try is that of an earlier one.
 async fn absent(tx: &mut Tx, id: Uuid) -> Result<Refusal, Error> {
-    let is_archived = !heartbeat::look(tx, &[id]).await?.is_empty();
+    let is_archived = !heartbeat::statuses(tx, &[id]).await?.is_empty();
     Ok(if is_archived { gone() } else { not_found() })
 }

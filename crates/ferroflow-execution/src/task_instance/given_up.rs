@@ -43,7 +43,7 @@ impl Service {
         message: &str,
         now: Timestamp,
     ) -> Result<Option<Outcome>, Refusal> {
-        let done = until_done("task_instance/put_off", || {
+        let done = until_done("task_instance/end_try", || {
             Box::pin(async move {
                 let written = self
                     .db
@@ -67,7 +67,7 @@ async fn give_up_silent(
     message: &str,
     now: Timestamp,
 ) -> Result<Attempt<Option<Outcome>>, Error> {
-    if !overdue::lock_silent(tx, id, before).await? {
+    if !overdue::lock_without_heartbeat(tx, id, before).await? {
         return Ok(Attempt::Done(None));
     }
     let Some(facts) = task_instance::execution::facts(tx, id).await? else { return Ok(Attempt::Done(None)) };

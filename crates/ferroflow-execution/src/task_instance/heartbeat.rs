@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ferroflow_db::ScopedFutureExt as _;
-use ferroflow_db::task_instance::heartbeat::{self, Pulse};
+use ferroflow_db::task_instance::heartbeat::{self, InstanceStatus};
 use ferroflow_model::state::TaskState;
 use ferroflow_telemetry::clock;
 use serde_json::json;
@@ -54,7 +54,7 @@ impl Service {
         let now = clock::now();
         let beaten = self
             .db
-            .transact(|tx| async move { heartbeat::beat(tx, hostname, running, now).await }.scope_boxed());
+            .transact(|tx| async move { heartbeat::record(tx, hostname, running, now).await }.scope_boxed());
         let heard = beaten.await?;
         Ok(running.iter().filter(|process| !heard.contains(process)).copied().collect())
     }
@@ -80,21 +80,21 @@ impl Service {
         Ok(ids.iter().filter_map(|id| Some((*id, why_not(found.get(id), None)?))).collect())
     }
 
-    async fn look(&self, ids: &[Uuid]) -> Result<HashMap<Uuid, Pulse>, Refusal> {
+    async fn look(&self, ids: &[Uuid]) -> Result<HashMap<Uuid, InstanceStatus>, Refusal> {
         if ids.is_empty() {
             return Ok(HashMap::new());
         }
-        let found = self.db.read(|tx| async move { heartbeat::look(tx, ids).await }.scope_boxed());
+        let found = self.db.read(|tx| async move { heartbeat::statuses(tx, ids).await }.scope_boxed());
         Ok(found.await?.into_iter().collect())
     }
 }
 
 /// Why an instance should not run, or not in this process. Where it runs is asked before whether.
-fn why_not(found: Option<&Pulse>, process: Option<(&str, i32)>) -> Option<Refusal> {
+fn why_not(found: Option<&InstanceStatus>, process: Option<(&str, i32)>) -> Option<Refusal> {
     match found {
         None => Some(not_found()),
-        Some(Pulse::Archived) => Some(gone()),
-        Some(Pulse::Current { state, hostname, pid }) => {
+        Some(InstanceStatus::Archived) => Some(gone()),
+        Some(InstanceStatus::Current { state, hostname, pid }) => {
             let is_elsewhere = process
                 .is_some_and(|(host, process)| hostname.as_deref() != Some(host) || *pid != Some(process));
             let detail = if is_elsewhere {

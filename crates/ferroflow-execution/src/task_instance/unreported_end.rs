@@ -25,7 +25,7 @@ impl Service {
     /// of it, it failed: it is tried again if it may be, and its author's callbacks and mails are left for the DAG
     /// processor. Returns what was done.
     pub async fn fail_unreported(&self, id: Uuid, try_number: i32, reason: &str) -> Result<Outcome, Refusal> {
-        let done = until_done("task_instance/put_off", || {
+        let done = until_done("task_instance/end_try", || {
             Box::pin(async move {
                 let now = clock::now();
                 Ok(self.db.transact(|tx| give_up(tx, id, try_number, reason, now).scope_boxed()).await?)
@@ -148,11 +148,11 @@ async fn apply(
         }
         Outcome::Retried { .. } => {
             let states = (from, TaskState::UpForRetry);
-            task_instance::execution::put_off(tx, id, states, End::of(facts.start_date, now), now).await
+            task_instance::execution::end_try(tx, id, states, End::of(facts.start_date, now), now).await
         }
         Outcome::Failed { .. } => {
             let states = (from, TaskState::Failed);
-            task_instance::execution::put_off(tx, id, states, End::of(facts.start_date, now), now).await
+            task_instance::execution::end_try(tx, id, states, End::of(facts.start_date, now), now).await
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) async fn defer(
     let next_kwargs = object(deferral.next_kwargs.as_ref());
     let continuation = Continuation { method: &deferral.next_method, kwargs: &next_kwargs };
     let timeout = until(deferral.trigger_timeout, now);
-    if task_instance::execution::park(tx, id, states, Some(trigger_id), continuation, timeout, now).await? {
+    if task_instance::execution::defer(tx, id, states, Some(trigger_id), continuation, timeout, now).await? {
         return Ok(Some(TaskState::Deferred));
     }
     trigger::delete(tx, trigger_id).await?;
@@ -62,7 +62,7 @@ pub(super) async fn reschedule(
         return fail(tx, id, facts, now).await;
     }
     let states = (TaskState::Running, TaskState::UpForReschedule);
-    if !task_instance::execution::put_off(tx, id, states, End::of(facts.start_date, wish.end_date), now)
+    if !task_instance::execution::end_try(tx, id, states, End::of(facts.start_date, wish.end_date), now)
         .await?
     {
         return Ok(None);
@@ -82,7 +82,7 @@ pub(super) async fn await_input(
     let states = (TaskState::Running, TaskState::AwaitingInput);
     let continuation = Continuation { method: &wait.next_method, kwargs: &kwargs };
     // Locked before the question is looked at, in the order of those who answer.
-    if !task_instance::execution::park(tx, id, states, None, continuation, until(wait.timeout, now), now)
+    if !task_instance::execution::defer(tx, id, states, None, continuation, until(wait.timeout, now), now)
         .await?
     {
         return Ok(None);

@@ -11,7 +11,7 @@ mod step;
 
 use std::collections::HashMap;
 
-use ferroflow_db::backfill::create::RunThere;
+use ferroflow_db::backfill::create::ExistingRun;
 use ferroflow_db::{Db, ScopedFutureExt as _, backfill};
 use ferroflow_model::backfill::{Fate, NoBackfill, Stretch, check, fate};
 use ferroflow_model::dag::Dag;
@@ -112,7 +112,7 @@ impl Dates {
         db: &Db,
         dag_id: &str,
         bounds: Option<(Timestamp, Timestamp)>,
-    ) -> Result<HashMap<Timestamp, RunThere>, OperationError> {
+    ) -> Result<HashMap<Timestamp, ExistingRun>, OperationError> {
         let Some(bounds) = bounds else { return Ok(HashMap::new()) };
         let are_partitions = self.are_partitions;
         let read = db.read(|tx| {
@@ -123,7 +123,12 @@ impl Dates {
     }
 
     /// What becomes of a date.
-    fn fate(&self, there: &HashMap<Timestamp, RunThere>, run: &RunInfo, request: &BackfillRequest) -> Fate {
+    fn fate(
+        &self,
+        there: &HashMap<Timestamp, ExistingRun>,
+        run: &RunInfo,
+        request: &BackfillRequest,
+    ) -> Fate {
         let state = self.date(run).and_then(|date| there.get(&date)).map(|run| run.state);
         fate(state, request.stretch.reprocess, self.are_partitions)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ferroflow_db::backfill::create::RunThere;
+use ferroflow_db::backfill::create::ExistingRun;
 use ferroflow_db::task_instance::dependencies;
 use ferroflow_db::{Error, Json, ScopedFutureExt as _, Tx, backfill, dag_run};
 use ferroflow_model::backfill::{Fate, Skipped};
@@ -85,7 +85,7 @@ impl<'a> Work<'a> {
     pub(super) async fn plan(
         &self,
         places: &[usize],
-        there: &HashMap<Timestamp, RunThere>,
+        there: &HashMap<Timestamp, ExistingRun>,
     ) -> Result<Step, OperationError> {
         let sizes = self.sizes(places, there).await?;
         let (mut new, mut again, mut instances, mut taken) = (HashMap::new(), Vec::new(), 0, 0);
@@ -126,7 +126,7 @@ impl<'a> Work<'a> {
     async fn sizes(
         &self,
         places: &[usize],
-        there: &HashMap<Timestamp, RunThere>,
+        there: &HashMap<Timestamp, ExistingRun>,
     ) -> Result<HashMap<i64, usize>, OperationError> {
         let cleared = places.iter().map(|place| &self.dates.runs[*place]).filter_map(|run| {
             let is_cleared = matches!(self.dates.fate(there, run, self.request), Fate::Cleared);
@@ -137,7 +137,7 @@ impl<'a> Work<'a> {
             return Ok(HashMap::new());
         }
         let read =
-            self.secrets.db.read(|tx| async move { dependencies::stands(tx, ids).await }.scope_boxed());
+            self.secrets.db.read(|tx| async move { dependencies::progress(tx, ids).await }.scope_boxed());
         let sizes = read
             .await?
             .into_iter()
@@ -258,7 +258,7 @@ impl<'a> Work<'a> {
     async fn clear(&self, tx: &mut Tx, backfill: i64, plan: &ClearPlan, now: Timestamp) -> Result<(), Error> {
         plan.apply(tx, WhichInstances::All, now).await?;
         let conf = self.request.conf.clone().map(|conf| Json::from(Value::Object(conf)));
-        backfill::create::take_in(tx, backfill, plan.run(), conf.as_ref(), now).await
+        backfill::create::add_run(tx, backfill, plan.run(), conf.as_ref(), now).await
     }
 
     async fn add_deadlines(

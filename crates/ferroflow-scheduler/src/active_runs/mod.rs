@@ -8,7 +8,7 @@ mod patience;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ferroflow_db::task_instance::dependencies::Stand;
+use ferroflow_db::task_instance::dependencies::RunProgress;
 use ferroflow_db::task_instance::scheduling::InstanceRow;
 use ferroflow_model::key::TaskInstanceKey;
 use ferroflow_model::readiness::{InstanceRef, WhenReady};
@@ -57,7 +57,7 @@ pub(crate) struct Entry {
     pub(crate) changed: BTreeSet<InstanceRef>,
     pub(crate) has_past_changed: bool,
     /// How the run before stood when it was last asked for, if it is not looked after here.
-    past_stand: Option<(i64, Stand)>,
+    past_stand: Option<(i64, RunProgress)>,
     /// Whether there is another version of its DAG.
     pub(crate) has_dag_changed: bool,
     /// Whether nothing new of its DAG may begin.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use ferroflow_db::task_instance::dependencies::Stand;
+use ferroflow_db::task_instance::dependencies::RunProgress;
 use ferroflow_model::state::RunType;
 
 use super::{ActiveRuns, Row, RunKey};
@@ -75,7 +75,7 @@ impl ActiveRuns {
     }
 
     /// Takes in how runs stand that are before others and are not looked after here.
-    pub(crate) fn compare_stands(&mut self, elsewhere: &[(i64, i64)], stands: &HashMap<i64, Stand>) {
+    pub(crate) fn compare_stands(&mut self, elsewhere: &[(i64, i64)], stands: &HashMap<i64, RunProgress>) {
         for (id, earlier) in elsewhere {
             let stand = (*earlier, stands.get(earlier).copied().unwrap_or_default());
             let Some(entry) = self.keys.get(id).and_then(|key| self.runs.get_mut(key)) else { continue };

@@ -163,6 +163,6 @@ async fn go_on(
     continuation: Continuation<'_>,
     now: Timestamp,
 ) -> Result<(), DbError> {
-    overdue::go_on(tx, &[one.id], TaskState::AwaitingInput, continuation, now).await?;
+    overdue::resume_timed_out(tx, &[one.id], TaskState::AwaitingInput, continuation, now).await?;
     Ok(())
 }

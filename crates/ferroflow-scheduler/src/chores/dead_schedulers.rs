@@ -3,7 +3,7 @@
 //! No lock: a row is given up by an UPDATE that names its heartbeat, and comes back by the next heartbeat of a scheduler
 //! that only was slow.
 
-use ferroflow_db::job::schedulers::SilentScheduler;
+use ferroflow_db::job::schedulers::SchedulerWithoutHeartbeat;
 use ferroflow_db::{ScopedFutureExt as _, Tx, job};
 use ferroflow_telemetry::metrics::scheduling;
 use jiff::Timestamp;
@@ -26,7 +26,7 @@ pub(crate) const CHORE: Chore = Chore {
 pub struct DeadSchedulers {
     /// Those without heartbeat for longer than `[scheduler] scheduler_health_check_threshold`, and have been given
     /// up just now.
-    pub given_up: Vec<SilentScheduler>,
+    pub given_up: Vec<SchedulerWithoutHeartbeat>,
     /// The jobs of those that were heard of lately and do not run any more.
     pub ended: Vec<i64>,
     /// Those that are not given up although they have no heartbeat.
@@ -83,11 +83,11 @@ async fn give_up_silent(
     now: Timestamp,
 ) -> Result<DeadSchedulers, ferroflow_db::Error> {
     let (mut given_up, mut set_aside) = (Vec::new(), Vec::new());
-    let silent = job::schedulers::silent(tx, before, now).await?;
+    let silent = job::schedulers::without_heartbeat(tx, before, now).await?;
     // This one lives, since it asks.
     for silent in silent.into_iter().filter(|silent| silent.id != own) {
         tx.begin_part().await?;
-        let is_given_up = job::schedulers::give_up(tx, silent.id, before, now).await;
+        let is_given_up = job::schedulers::fail(tx, silent.id, before, now).await;
         let is_given_up = tx.end_part(is_given_up).await?;
         let row = |reason| SetAside::row(format!("job {} of a scheduler", silent.id), reason);
         if or_set_aside(is_given_up, tx.unreadable(), row, &mut set_aside) == Some(true) {

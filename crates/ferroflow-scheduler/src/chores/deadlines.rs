@@ -2,7 +2,7 @@
 //!
 //! Locks: the rows in `deadline`, without waiting for those that another scheduler has.
 
-use ferroflow_db::callback::due::{Move, move_on};
+use ferroflow_db::callback::due::{self, Move};
 use ferroflow_db::callback::{self, Callback};
 use ferroflow_db::dag_run::{self, DagRun};
 use ferroflow_db::deadline::missed::MissedDeadline;
@@ -199,7 +199,7 @@ async fn deal_with(
         other => return fail(tx, &callback, &format!("nobody calls callbacks of type {other:?}")).await,
     };
     let moved = Move { state, data: Json::from(data), trigger_id, output: callback.output.clone() };
-    move_on(tx, callback.id, callback.state, &moved).await?;
+    due::set_state(tx, callback.id, callback.state, &moved).await?;
     Ok(Dealt::Told { run: Box::new(run), to_executor: state == CallbackState::Pending })
 }
 
@@ -259,6 +259,6 @@ async fn fail(tx: &mut Tx, callback: &Callback, reason: &str) -> Result<Dealt, D
         trigger_id: None,
         output: Some(reason.to_owned()),
     };
-    move_on(tx, callback.id, callback.state, &moved).await?;
+    due::set_state(tx, callback.id, callback.state, &moved).await?;
     Ok(Dealt::Untold(reason.to_owned()))
 }

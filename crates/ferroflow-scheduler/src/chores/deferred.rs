@@ -66,7 +66,7 @@ async fn time_out(tx: &mut Tx, after: Uuid, now: Timestamp) -> Result<TimedOut, 
         let ids: Vec<Uuid> = some.iter().map(|one| one.id).collect();
         let continuation = Continuation { method: FAIL, kwargs: &kwargs };
         tx.begin_part().await?;
-        let gone_on = overdue::go_on(tx, &ids, TaskState::Deferred, continuation, now).await;
+        let gone_on = overdue::resume_timed_out(tx, &ids, TaskState::Deferred, continuation, now).await;
         let gone_on = tx.end_part(gone_on).await?;
         let row = |reason| SetAside::instance(&some[0].key, reason);
         if or_set_aside(gone_on, tx.unreadable(), row, &mut report.set_aside).is_some() {

@@ -149,7 +149,7 @@ async fn pick_one(
     };
     // No trigger calls it, whatever its row says.
     let moved = Move { state, data: callback.data.clone(), trigger_id: None, output: Some(output) };
-    let is_moved = callback::due::move_on(tx, callback.id, callback.state, &moved).await?;
+    let is_moved = callback::due::set_state(tx, callback.id, callback.state, &moved).await?;
     Ok(is_moved.then_some(routed))
 }
 

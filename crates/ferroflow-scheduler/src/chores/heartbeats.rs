@@ -4,7 +4,7 @@
 //! has its executor invent; here the scan itself changes it, once.
 
 use ferroflow_db::task_instance::TaskInstanceKey;
-use ferroflow_db::task_instance::overdue::{self, Silent};
+use ferroflow_db::task_instance::overdue::{self, WithoutHeartbeat};
 use ferroflow_db::{Page, ScopedFutureExt as _};
 use ferroflow_executor::ExecutorSet;
 use ferroflow_model::outcome::Outcome;
@@ -87,7 +87,7 @@ pub async fn heartbeats(
     let mut after = Uuid::nil();
     loop {
         let read = cx.db.read(|tx| {
-            async move { overdue::silent(tx, before, cx.job_id, after, BATCH).await }.scope_boxed()
+            async move { overdue::without_heartbeat(tx, before, cx.job_id, after, BATCH).await }.scope_boxed()
         });
         let Page { found, next } = match read.await {
             Ok(page) => page,
@@ -101,7 +101,7 @@ pub async fn heartbeats(
 }
 
 /// Ends the tries of those that are silent.
-async fn end(cx: &Context, now: Timestamp, found: Vec<Silent>, report: &mut Heartbeats) {
+async fn end(cx: &Context, now: Timestamp, found: Vec<WithoutHeartbeat>, report: &mut Heartbeats) {
     let timeout = signed(cx.settings.scheduler.task_instance_heartbeat_timeout);
     let before = super::ago(now, cx.settings.scheduler.task_instance_heartbeat_timeout);
     let service = super::in_haste(cx);
@@ -112,7 +112,9 @@ async fn end(cx: &Context, now: Timestamp, found: Vec<Silent>, report: &mut Hear
             last_heartbeat_at: one.last_heartbeat_at,
             is_queued_by_me: true,
         };
-        let HeartbeatStatus::Silent { since } = heartbeat_status(row, timeout, now) else { continue };
+        let HeartbeatStatus::Silent { since } = heartbeat_status(row, timeout, now) else {
+            continue;
+        };
         let message = message(&one, since, now);
         match service.gone_silent(one.id, one.try_number, before, &message, now).await {
             Ok(Some(outcome)) => report.ended.push((one.id, one.key, outcome)),
@@ -127,7 +129,7 @@ fn grace(timeout: SignedDuration) -> SignedDuration {
     (timeout / 2).min(SignedDuration::from_mins(1))
 }
 
-fn message(one: &Silent, since: Timestamp, now: Timestamp) -> String {
+fn message(one: &WithoutHeartbeat, since: Timestamp, now: Timestamp) -> String {
     let (key, seconds) = (&one.key, now.duration_since(since).as_secs());
     format!(
         "nothing was heard of {}.{} (run {}, map index {}) for {seconds} seconds, since {since}",

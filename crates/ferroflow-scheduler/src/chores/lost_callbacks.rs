@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use ferroflow_db::callback::due::CallbackInHand;
+use ferroflow_db::callback::due::QueuedCallback;
 use ferroflow_db::{Error as DbError, ScopedFutureExt as _, Tx, callback, job};
 use ferroflow_executor::{ExecutorSet, Orphan, WorkloadKey};
 use ferroflow_model::state::CallbackState;
@@ -53,12 +53,12 @@ async fn find(
     cx: &Context,
     executors: &ExecutorSet,
     now: Timestamp,
-) -> Result<Vec<CallbackInHand>, DbError> {
+) -> Result<Vec<QueuedCallback>, DbError> {
     let threshold = cx.settings.scheduler.scheduler_health_check_threshold;
     let patience = SignedDuration::try_from(threshold).unwrap_or(SignedDuration::MAX);
     let mut is_alive: HashMap<i64, bool> = HashMap::new();
     let mut lost = Vec::new();
-    for callback in callback::due::in_hand(tx).await? {
+    for callback in callback::due::queued_or_running(tx).await? {
         let holder = callback.holder.job_id;
         let is_lost = if holder == cx.job_id {
             !executors.is_alive(callback.id)
@@ -79,7 +79,7 @@ async fn find(
     Ok(lost)
 }
 
-async fn take_back(tx: &mut Tx, lost: &[CallbackInHand], own: i64) -> Result<Done<Vec<Uuid>>, DbError> {
+async fn take_back(tx: &mut Tx, lost: &[QueuedCallback], own: i64) -> Result<Done<Vec<Uuid>>, DbError> {
     let mut taken_back = Done::<Vec<Uuid>>::default();
     for callback in lost {
         // Ours was called for certain. Of another's it is not known; to be called twice is better than never.
@@ -90,7 +90,7 @@ async fn take_back(tx: &mut Tx, lost: &[CallbackInHand], own: i64) -> Result<Don
             (CallbackState::Pending, None)
         };
         tx.begin_part().await?;
-        let passed_on = callback::due::pass_on(tx, callback, state, output).await;
+        let passed_on = callback::due::end(tx, callback, state, output).await;
         let passed_on = tx.end_part(passed_on).await?;
         let row = |reason| SetAside::row(format!("callback {}", callback.id), reason);
         if or_set_aside(passed_on, tx.unreadable(), row, &mut taken_back.set_aside) == Some(true) {
@@ -100,7 +100,7 @@ async fn take_back(tx: &mut Tx, lost: &[CallbackInHand], own: i64) -> Result<Don
     Ok(taken_back)
 }
 
-fn orphan_of(callback: &CallbackInHand) -> Orphan {
+fn orphan_of(callback: &QueuedCallback) -> Orphan {
     let process = callback.holder.process.as_ref();
     Orphan {
         workload: WorkloadKey::Callback(callback.id),

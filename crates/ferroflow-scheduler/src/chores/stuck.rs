@@ -140,7 +140,7 @@ async fn take_back(
     if !overdue::lock_stuck(tx, one.id, before, cx.job_id).await? {
         return Ok(None);
     }
-    let times = overdue::times_noted(tx, &one.key, one.try_number, TAKEN_BACK).await?;
+    let times = overdue::count_events(tx, &one.key, one.try_number, TAKEN_BACK).await?;
     let row = StuckRow {
         state: Some(TaskState::Queued),
         queued_at: one.queued_dttm,
@@ -152,7 +152,7 @@ async fn take_back(
     let timeout = signed(settings.task_queued_timeout);
     let verdict = stuck(row, timeout, settings.num_stuck_in_queued_retries, now);
     if verdict == Stuck::TakeBack {
-        if !overdue::take_back(tx, one.id, now).await? {
+        if !overdue::requeue(tx, one.id, now).await? {
             return Ok(None);
         }
         audit_log::insert(tx, &entry(one, settings.task_queued_timeout, now)).await?;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ferroflow_db::task_instance::TaskInstance;
-use ferroflow_db::task_instance::mutation::Shape;
+use ferroflow_db::task_instance::mutation::MutableFields;
 use ferroflow_model::timetable::{Restriction, RunInfo};
 use ferroflow_operations::dag_run::create::NewRun;
 use ferroflow_python::task_instances::Occasion;
@@ -138,7 +138,7 @@ pub(crate) struct InstancesQuestion {
 }
 
 /// Instances to be made, and what changes in others.
-pub(crate) type ShapedInstances = (Vec<TaskInstance>, Vec<(Uuid, Shape)>);
+pub(crate) type ShapedInstances = (Vec<TaskInstance>, Vec<(Uuid, MutableFields)>);
 
 impl Default for Inner {
     fn default() -> Self {

@@ -40,7 +40,7 @@ pub(super) async fn in_use(tx: &mut Tx, memory: &Mutex<Memory>) -> Result<InUse,
         in_use.add_instances(&key(&at_work), TaskState::Queued, at_work.instances);
     }
     if !dags.is_empty() {
-        for parked in queueing::parked_of_tasks(tx, &texts(&dags), &texts(&tasks)).await? {
+        for parked in queueing::deferred_of_tasks(tx, &texts(&dags), &texts(&tasks)).await? {
             // Limits of tasks count who waits for a person and who waits for a trigger alike.
             in_use.add_instances(&key(&parked), TaskState::Deferred, parked.instances);
         }

@@ -1,7 +1,7 @@
 //! Writes are carried out, in one transaction.
 
 use ferroflow_db::encoding::fernet::Fernet;
-use ferroflow_db::task_instance::mutation::reshape;
+use ferroflow_db::task_instance::mutation;
 use ferroflow_db::task_instance::scheduling::TriggerWait;
 use ferroflow_db::task_instance::{self, scheduling as step};
 use ferroflow_db::{Error as DbError, Tx, trigger};
@@ -21,7 +21,7 @@ pub(super) async fn carry_out(
     for write in writes {
         let (wanted, changed) = match write {
             Write::Settle { ids, change, dates } => {
-                (ids.len(), step::settle(tx, ids, *change, *dates, now).await?)
+                (ids.len(), step::finish_at_once(tx, ids, *change, *dates, now).await?)
             }
             Write::Overwrite { ids, change } => (ids.len(), step::overwrite(tx, ids, *change, now).await?),
             Write::Forget { key, id } => {
@@ -34,7 +34,7 @@ pub(super) async fn carry_out(
                 task_instance::insert_many(tx, instances).await?;
                 (0, 0)
             }
-            Write::Reshape { id, shape } => (1, reshape(tx, *id, shape, now).await?),
+            Write::Reshape { id, shape } => (1, mutation::update(tx, *id, shape, now).await?),
             Write::Schedule { ids, from, is_new_try } => {
                 (ids.len(), step::schedule(tx, ids, *from, *is_new_try, now).await?)
             }

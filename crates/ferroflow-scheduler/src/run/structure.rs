@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ferroflow_db::dag_run::ownership;
-use ferroflow_db::task_instance::mutation::{Shape, reshape};
+use ferroflow_db::task_instance::mutation::{self, MutableFields};
 use ferroflow_db::task_instance::{self, TaskInstance, version_change};
 use ferroflow_db::{Db, Error as DbError, ScopedFutureExt as _, Tx};
 use ferroflow_model::dag::TaskIndex;
@@ -27,7 +27,7 @@ struct Structure {
     changes: Reconciliation,
     created: Vec<TaskInstance>,
     /// What a hook changes in instances that are there.
-    reshaped: Vec<(Uuid, Shape)>,
+    reshaped: Vec<(Uuid, MutableFields)>,
 }
 
 /// What became of that.
@@ -135,7 +135,7 @@ impl ActiveRun {
             task_instance::scheduling::overwrite(tx, &[id], (from, TaskState::Removed), now).await?;
         }
         for (id, shape) in reshaped {
-            reshape(tx, *id, shape, now).await?;
+            mutation::update(tx, *id, shape, now).await?;
         }
         task_instance::insert_many(tx, created).await?;
         Ok(Change::Made)

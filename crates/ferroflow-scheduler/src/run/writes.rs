@@ -1,7 +1,7 @@
 //! What a decision means for rows: actions that do the same become one write.
 
 use ferroflow_db::Json;
-use ferroflow_db::task_instance::mutation::Shape;
+use ferroflow_db::task_instance::mutation::MutableFields;
 use ferroflow_db::task_instance::{TaskInstance, TaskInstanceKey};
 use ferroflow_model::dag::StartTrigger;
 use ferroflow_model::id::NOT_MAPPED;
@@ -23,7 +23,7 @@ pub(super) enum Write {
     BecomeFirst { id: Uuid, state: Option<TaskState> },
     Delete { id: Uuid, state: Option<TaskState> },
     Create { instances: Vec<TaskInstance> },
-    Reshape { id: Uuid, shape: Box<Shape> },
+    Reshape { id: Uuid, shape: Box<MutableFields> },
     Schedule { ids: Vec<Uuid>, from: Option<TaskState>, is_new_try: bool },
     Succeed { ids: Vec<Uuid>, from: Option<TaskState> },
     Defer(Box<Deferral>),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ferroflow_config::Settings;
 use ferroflow_db::job::{self, Job};
 use ferroflow_db::monitoring::gauges;
-use ferroflow_db::task_instance::blockers::{self, Holding};
+use ferroflow_db::task_instance::blockers::{self, SlotHolder};
 use ferroflow_db::{Error as DbError, Tx};
 use ferroflow_model::admission::{Executor, ExecutorName, Executors, InstanceKey, Limits, Pool};
 use ferroflow_model::state::{JobState, TaskState};
@@ -47,7 +47,7 @@ impl Surroundings {
             let team = pool.team_name.filter(|_| multi_team).map(Into::into);
             (Arc::from(pool.name), Pool { slots: pool.slots, include_deferred: pool.include_deferred, team })
         });
-        let at_work: Vec<AtWork> = blockers::holding(tx).await?.into_iter().map(at_work).collect();
+        let at_work: Vec<AtWork> = blockers::slot_holders(tx).await?.into_iter().map(at_work).collect();
         let slots = Slots { limits: Limits { pools: pools.collect(), ..Limits::default() }, at_work };
         Ok(Self {
             now,
@@ -91,7 +91,7 @@ fn component(job: &Job, patience: SignedDuration, now: Timestamp) -> Component {
     }
 }
 
-fn at_work(holding: Holding) -> AtWork {
+fn at_work(holding: SlotHolder) -> AtWork {
     let key = holding.key;
     let since = if holding.state == TaskState::Queued { holding.queued_dttm } else { holding.start_date };
     AtWork {

@@ -1,6 +1,6 @@
 //! Runs that a scheduler looks after, and those that nobody does.
 
-use ferroflow_db::dag_run::ownership::{self, AttendedRun, PeersAlive};
+use ferroflow_db::dag_run::ownership::{self, PeersAlive, TrackedRun};
 use ferroflow_db::job::{self, NewJob};
 use ferroflow_db::{ScopedFutureExt as _, dag_run};
 use ferroflow_model::state::{JobState, RunState};
@@ -51,7 +51,7 @@ async fn runs_of_living_peers_are_theirs(server: Server) {
                 let peers = ownership::living_peers(tx, "SchedulerJob", PEERS).await?;
                 assert_eq!(peers, [alive]);
                 let later = NOW + 1.hour();
-                Ok((peers, ownership::unattended(tx, PEERS, later, 10).await?.runs, alive))
+                Ok((peers, ownership::unowned(tx, PEERS, later, 10).await?.runs, alive))
             }
             .scope_boxed()
         })
@@ -66,8 +66,8 @@ async fn runs_of_living_peers_are_theirs(server: Server) {
 
     let left = db.transact(|tx| {
         async move {
-            assert_eq!(ownership::let_go(tx, alive).await?, 2);
-            Ok(ownership::unattended(tx, PEERS, NOW + 1.hour(), 10).await?.runs)
+            assert_eq!(ownership::release(tx, alive).await?, 2);
+            Ok(ownership::unowned(tx, PEERS, NOW + 1.hour(), 10).await?.runs)
         }
         .scope_boxed()
     });
@@ -85,12 +85,12 @@ async fn however_many_nobody_looks_after_each_has_its_turn(server: Server) {
             assert!(dag_run::set_examined(tx, &[runs[1]], Some(alive), NOW - 10.minutes()).await?);
             let mut may_be_more = Vec::new();
             for limit in [4, 5, 6, 7] {
-                may_be_more.push(ownership::unattended(tx, PEERS, later, limit).await?.may_be_more);
+                may_be_more.push(ownership::unowned(tx, PEERS, later, limit).await?.may_be_more);
             }
             assert_eq!(may_be_more, [true, true, false, false], "that of the living is no such");
             let (mut found, mut after) = (Vec::new(), Some(0));
             for _ in 0..3 {
-                let page = ownership::unattended_in_turn(tx, PEERS, later, after.unwrap(), 2).await?;
+                let page = ownership::unowned_in_turn(tx, PEERS, later, after.unwrap(), 2).await?;
                 found.extend(page.found.into_iter().map(|run| run.id));
                 after = page.next;
             }
@@ -148,7 +148,7 @@ async fn runs_are_told_how_they_stand(server: Server) {
     let mut states = states.unwrap();
     states.sort_by_key(|run| run.id);
     let expected = [(runs[0], RunState::Running), (runs[1], RunState::Failed)];
-    assert_eq!(states, expected.map(|(id, state)| AttendedRun { id, state, is_held: false }));
+    assert_eq!(states, expected.map(|(id, state)| TrackedRun { id, state, is_held: false }));
     database.execute("UPDATE dag SET is_paused = '1'").await;
     let held =
         db.transact(|tx| async move { ownership::states(tx, runs).await }.scope_boxed()).await.unwrap();

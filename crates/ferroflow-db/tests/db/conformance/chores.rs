@@ -41,12 +41,12 @@ async fn a_scheduler_that_was_heard_of_is_not_given_up(server: Server) {
                 let id = add_job(tx, "SchedulerJob", NOW - 1.minute()).await?;
                 add_job(tx, "TriggererJob", NOW - 1.minute()).await?;
                 add_job(tx, "SchedulerJob", NOW).await?;
-                let silent = job::schedulers::silent(tx, NOW - 30.seconds(), NOW).await?;
+                let silent = job::schedulers::without_heartbeat(tx, NOW - 30.seconds(), NOW).await?;
                 job::heartbeat(tx, id, NOW).await?;
-                let heard_of = job::schedulers::give_up(tx, id, NOW - 30.seconds(), NOW).await?;
+                let heard_of = job::schedulers::fail(tx, id, NOW - 30.seconds(), NOW).await?;
                 let late = NOW + 30.seconds();
-                let given_up = (heard_of, job::schedulers::give_up(tx, id, late, NOW).await?);
-                Ok((silent, given_up, job::schedulers::give_up(tx, id, late, NOW).await?))
+                let given_up = (heard_of, job::schedulers::fail(tx, id, late, NOW).await?);
+                Ok((silent, given_up, job::schedulers::fail(tx, id, late, NOW).await?))
             }
             .scope_boxed()
         })
@@ -173,10 +173,10 @@ async fn notes_count_from_when_a_try_last_ran(server: Server) {
                 note(tx, "stuck", 1, NOW).await?;
                 note(tx, "stuck", 1, NOW + 2.seconds()).await?;
                 note(tx, "stuck", 2, NOW + 2.seconds()).await?;
-                let before = overdue::times_noted(tx, &key, 1, "stuck").await?;
+                let before = overdue::count_events(tx, &key, 1, "stuck").await?;
                 note(tx, "running", 1, NOW + 1.second()).await?;
-                let after = overdue::times_noted(tx, &key, 1, "stuck").await?;
-                Ok((before, after, overdue::times_noted(tx, &key, 3, "stuck").await?))
+                let after = overdue::count_events(tx, &key, 1, "stuck").await?;
+                Ok((before, after, overdue::count_events(tx, &key, 3, "stuck").await?))
             }
             .scope_boxed()
         })
@@ -210,7 +210,7 @@ async fn what_waits_is_shown_to_one_of_two(server: Server) {
                 let ids: Vec<Uuid> = shown.iter().map(|one| one.id).collect();
                 let kwargs = Json::from(json!({}));
                 let next = Continuation { method: "__fail__", kwargs: &kwargs };
-                overdue::go_on(tx, &ids, TaskState::Deferred, next, NOW).await?;
+                overdue::resume_timed_out(tx, &ids, TaskState::Deferred, next, NOW).await?;
                 Ok(ids)
             }
             .scope_boxed()
@@ -307,9 +307,9 @@ async fn callbacks_for_executors_are_shown_to_one_of_two(server: Server) {
                         trigger_id: None,
                         output: None,
                     };
-                    assert!(callback::due::move_on(tx, one.id, one.state, &to).await?);
+                    assert!(callback::due::set_state(tx, one.id, one.state, &to).await?);
                     assert!(
-                        !callback::due::move_on(tx, one.id, one.state, &to).await?,
+                        !callback::due::set_state(tx, one.id, one.state, &to).await?,
                         "it has left its state"
                     );
                 }

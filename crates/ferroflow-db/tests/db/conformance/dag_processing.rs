@@ -1,6 +1,6 @@
 //! What the DAG processor does besides storing DAGs: bundles, requests, callbacks, DAGs that are gone.
 
-use ferroflow_db::callback::{self, Callback, HeldCallback};
+use ferroflow_db::callback::{self, Callback, ClaimedCallback};
 use ferroflow_db::dag::{self, priority_parsing_request as parsing_request};
 use ferroflow_db::{Db, Error, Json, ScopedFutureExt as _, Tx, dag_bundle};
 use ferroflow_model::id;
@@ -26,11 +26,11 @@ async fn a_callback_is_held_by_one_and_comes_back_only_when_given_back(server: S
     assert!(is_any(&db, &bundles).await);
 
     let held = hold(&db, &bundles, 7).await;
-    assert_eq!(held.iter().map(HeldCallback::job_id).collect::<Vec<_>>(), [Some(7)]);
+    assert_eq!(held.iter().map(ClaimedCallback::job_id).collect::<Vec<_>>(), [Some(7)]);
     assert!(!is_any(&db, &bundles).await);
     assert_eq!(hold(&db, &bundles, 8).await, []);
 
-    let everyone = db.read(|tx| callback::held(tx).scope_boxed()).await.unwrap();
+    let everyone = db.read(|tx| callback::claimed(tx).scope_boxed()).await.unwrap();
     assert_eq!(everyone, held);
     let given = &held[0];
     for expected in [true, false] {
@@ -40,7 +40,9 @@ async fn a_callback_is_held_by_one_and_comes_back_only_when_given_back(server: S
     let held = hold(&db, &bundles, 8).await;
     let (given, taken) = (given, &held[0]);
     let deleted = db.transact(|tx| {
-        async move { Ok((callback::delete_held(tx, given).await?, callback::delete_held(tx, taken).await?)) }
+        async move {
+                Ok((callback::delete_claimed(tx, given).await?, callback::delete_claimed(tx, taken).await?))
+            }
             .scope_boxed()
     });
     assert_eq!(deleted.await.unwrap(), (false, true), "only who holds it removes it");
@@ -54,7 +56,7 @@ async fn callbacks_are_taken_by_their_weight(server: Server) {
         add_callback(&db, bundle, weight).await;
     }
     let bundles = ["dags".to_owned()];
-    let taken = db.transact(|tx| callback::hold(tx, &bundles, 2, 1).scope_boxed()).await.unwrap();
+    let taken = db.transact(|tx| callback::claim(tx, &bundles, 2, 1).scope_boxed()).await.unwrap();
     let weights: Vec<_> = taken.iter().map(|held| held.data.value().unwrap()["weight"].clone()).collect();
     assert_eq!(weights, [3, 2]);
 }
@@ -72,7 +74,7 @@ async fn callbacks_that_cannot_be_read_take_no_place() {
         database.execute(spoil).await;
     }
     let bundles = ["dags".to_owned()];
-    let taken = db.transact(|tx| callback::hold(tx, &bundles, 2, 1).scope_boxed()).await.unwrap();
+    let taken = db.transact(|tx| callback::claim(tx, &bundles, 2, 1).scope_boxed()).await.unwrap();
     assert_eq!(taken.len(), 2);
 }
 
@@ -164,8 +166,8 @@ async fn add_callback(db: &Db, bundle: &str, weight: i32) {
     db.transact(|tx| callback::insert(tx, callback).scope_boxed()).await.unwrap();
 }
 
-async fn hold(db: &Db, bundles: &[String], job_id: i64) -> Vec<HeldCallback> {
-    db.transact(|tx| callback::hold(tx, bundles, 20, job_id).scope_boxed()).await.unwrap()
+async fn hold(db: &Db, bundles: &[String], job_id: i64) -> Vec<ClaimedCallback> {
+    db.transact(|tx| callback::claim(tx, bundles, 20, job_id).scope_boxed()).await.unwrap()
 }
 
 async fn is_any(db: &Db, bundles: &[String]) -> bool {

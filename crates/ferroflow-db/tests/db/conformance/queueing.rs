@@ -95,7 +95,7 @@ async fn what_is_at_work_is_counted(server: Server) {
                     queueing::holding_slots(tx).await?,
                     queueing::deferred_in_pools(tx, &["default_pool"]).await?,
                     queueing::deferred_in_pools(tx, &["another"]).await?,
-                    queueing::parked_of_tasks(tx, &["dag", "other"], &["wait"]).await?,
+                    queueing::deferred_of_tasks(tx, &["dag", "other"], &["wait"]).await?,
                 ))
             }
             .scope_boxed()

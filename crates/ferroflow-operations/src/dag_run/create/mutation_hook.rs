@@ -4,7 +4,7 @@
 
 use ferroflow_db::encoding::executor_config::ExecutorConfig;
 use ferroflow_db::task_instance::TaskInstance;
-use ferroflow_db::task_instance::mutation::Shape;
+use ferroflow_db::task_instance::mutation::MutableFields;
 use ferroflow_model::dag::{Dag, WeightRule};
 use ferroflow_model::state::TaskState;
 use ferroflow_python::task_instances::{
@@ -49,7 +49,7 @@ pub async fn apply_mutation_hook_to_all(
     about: &About<'_>,
     instances: &mut [TaskInstance],
     there: &[(Uuid, i32)],
-) -> Result<Vec<(Uuid, Shape)>, InstanceRuleError> {
+) -> Result<Vec<(Uuid, MutableFields)>, InstanceRuleError> {
     let has_hook = match rules {
         Some(rules) => rules.has_hook().await?,
         None => false,
@@ -63,7 +63,7 @@ pub async fn apply_mutation_hook_to_all(
     let Some(rules) = rules else { return Err(no_python(about.dag, &asked)) };
     let shaped = rules.apply_mutation_hook(&question(about, &asked, there)).await?;
     for (instance, columns) in asked.iter_mut().zip(shaped.added) {
-        put_on(instance, columns, about)?;
+        apply_to(instance, columns, about)?;
     }
     let mut changed = Vec::new();
     for (id, columns) in shaped.there {
@@ -105,7 +105,11 @@ fn question(about: &About<'_>, asked: &[&mut TaskInstance], there: &[(Uuid, i32)
     }
 }
 
-fn put_on(instance: &mut TaskInstance, columns: Columns, about: &About<'_>) -> Result<(), InstanceRuleError> {
+fn apply_to(
+    instance: &mut TaskInstance,
+    columns: Columns,
+    about: &About<'_>,
+) -> Result<(), InstanceRuleError> {
     let Some(hooked) = columns.hooked else {
         instance.priority_weight = Some(columns.priority_weight);
         return Ok(());
@@ -120,12 +124,12 @@ fn put_on(instance: &mut TaskInstance, columns: Columns, about: &About<'_>) -> R
     instance.hostname.clone_from(&hooked.hostname);
     instance.unixname.clone_from(&hooked.unixname);
     instance.external_executor_id.clone_from(&hooked.external_executor_id);
-    shape_of(columns.priority_weight, hooked).put_on(instance);
+    shape_of(columns.priority_weight, hooked).apply_to(instance);
     Ok(())
 }
 
-fn shape_of(priority_weight: i32, hooked: Hooked) -> Shape {
-    Shape {
+fn shape_of(priority_weight: i32, hooked: Hooked) -> MutableFields {
+    MutableFields {
         max_tries: hooked.max_tries,
         pool: hooked.pool,
         pool_slots: hooked.pool_slots,

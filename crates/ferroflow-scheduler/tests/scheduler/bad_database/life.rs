@@ -131,7 +131,7 @@ impl Place {
         let fired = self.direct.transact(|tx| {
             async move {
                 let continuation = Continuation { method: "go_on", kwargs };
-                overdue::go_on(tx, ids, TaskState::Deferred, continuation, now).await.map(drop)
+                overdue::resume_timed_out(tx, ids, TaskState::Deferred, continuation, now).await.map(drop)
             }
             .scope_boxed()
         });

@@ -125,9 +125,9 @@ impl<'a> Player<'a> {
         let now = clock::now();
         let set = self.db.transact(|tx| {
             async move {
-                    task_instance::scheduling::settle(tx, &[id], (Some(from), to), (now, now), now).await
-                }
-                .scope_boxed()
+                task_instance::scheduling::finish_at_once(tx, &[id], (Some(from), to), (now, now), now).await
+            }
+            .scope_boxed()
         });
         assert_eq!(set.await.unwrap(), 1, "{from} to {to}");
     }

@@ -57,7 +57,7 @@ async fn the_dag_is_told_of_the_end(server: Server) {
         let bundles = ["dags-folder".to_owned()];
         let held = place.db.transact(|tx| {
             let bundles = &bundles;
-            async move { callback::hold(tx, bundles, 10, 1).await }.scope_boxed()
+            async move { callback::claim(tx, bundles, 10, 1).await }.scope_boxed()
         });
         let held = held.await.unwrap();
         assert_eq!(held.len(), 1);

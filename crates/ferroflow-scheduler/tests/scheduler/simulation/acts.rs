@@ -142,7 +142,9 @@ impl Simulation {
         self.touched.insert(key.run);
         let now = self.now;
         let marked = self.place.db.transact(|tx| {
-            async move { task_instance::scheduling::settle(tx, &[id], (from, to), (now, now), now).await }
+            async move {
+                    task_instance::scheduling::finish_at_once(tx, &[id], (from, to), (now, now), now).await
+                }
                 .scope_boxed()
         });
         marked.await.unwrap();

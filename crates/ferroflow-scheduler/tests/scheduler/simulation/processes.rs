@@ -247,7 +247,7 @@ impl Simulation {
         let fired = self.place.db.transact(|tx| {
             async move {
                 let continuation = Continuation { method: "go_on", kwargs };
-                overdue::go_on(tx, &[id], TaskState::Deferred, continuation, now).await
+                overdue::resume_timed_out(tx, &[id], TaskState::Deferred, continuation, now).await
             }
             .scope_boxed()
         });

@@ -21,7 +21,7 @@ async fn made(tx: &mut Tx) -> Result<(), Error> {
     let new = NewBackfill {
         dag_id: "filled".to_owned(),
         from: NOW,
-        to: NOW + 1.day(),
+        to: NOW + 24.hours(),
         conf: stored!({}),
         reprocess: Reprocess::None,
         max_active_runs: 3,
@@ -32,7 +32,7 @@ async fn made(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(create::open_of_dag(tx, "filled").await?, Some(id));
     let date = |seconds: i64| DateOfBackfill {
         dag_run_id: None,
-        skipped: None,
+        skipped: Some(Skipped::Undecided),
         logical_date: Some(NOW + seconds.seconds()),
         partition_key: None,
     };
@@ -46,13 +46,13 @@ async fn made(tx: &mut Tx) -> Result<(), Error> {
     let ids: Vec<i64> = dates.iter().map(|date| date.id).collect();
     assert_eq!(create_runs::still_undecided(tx, &ids).await?.len(), 3);
     let run = add_run(tx, "filled", "run", NOW).await?;
-    create::take_in(tx, id, run, Some(&stored!({"a": 1})), NOW).await?;
+    create::add_run(tx, id, run, Some(&stored!({"a": 1})), NOW).await?;
     create_runs::decide(tx, ids[0], Some(run), None).await?;
     create_runs::decide(tx, ids[1], None, Some(Skipped::InFlight)).await?;
     create_runs::drop_date(tx, ids[2]).await?;
     create_runs::unpause(tx, id, NOW).await?;
     assert!(dependencies::is_first_of_backfill(tx, id, run).await?);
-    let stretch = (NOW - 1.day(), NOW + 1.day());
+    let stretch = (NOW - 24.hours(), NOW + 24.hours());
     assert_eq!(create::runs_between(tx, "filled", stretch, false).await?.len(), 1);
     let mut partition = a_run("filled", "partition", NOW + 9.seconds());
     partition.partition_date = Some(NOW);

@@ -41,11 +41,11 @@ async fn held(tx: &mut Tx) -> Result<(), Error> {
     let bundles = strings(["bundle"]);
     add(tx, "dag_processor", None).await?;
     assert!(callback::is_any(tx, &bundles).await?);
-    let held = callback::hold(tx, &bundles, 10, 1).await?;
-    assert_eq!(callback::held(tx).await?, held);
+    let held = callback::claim(tx, &bundles, 10, 1).await?;
+    assert_eq!(callback::claimed(tx).await?, held);
     assert!(callback::release(tx, &held[0], "bundle").await?);
-    let held = callback::hold_some(tx, &bundles, |_| true, 1).await?;
-    assert!(callback::delete_held(tx, &held[0]).await?);
+    let held = callback::claim_some(tx, &bundles, |_| true, 1).await?;
+    assert!(callback::delete_claimed(tx, &held[0]).await?);
     Ok(())
 }
 
@@ -59,9 +59,9 @@ async fn executed(tx: &mut Tx) -> Result<(), Error> {
         trigger_id: None,
         output: Some(Holder { job_id: 1, process: None }.to_string()),
     };
-    assert!(due::move_on(tx, id, Some(CallbackState::Pending), &queued).await?);
-    let in_hand = due::in_hand(tx).await?;
-    assert!(due::pass_on(tx, &in_hand[0], CallbackState::Failed, Some("lost")).await?);
+    assert!(due::set_state(tx, id, Some(CallbackState::Pending), &queued).await?);
+    let in_hand = due::queued_or_running(tx).await?;
+    assert!(due::end(tx, &in_hand[0], CallbackState::Failed, Some("lost")).await?);
     Ok(())
 }
 

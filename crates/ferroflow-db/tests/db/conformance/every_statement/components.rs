@@ -4,9 +4,8 @@ use ferroflow_db::log_template::{self, LogTemplate, LogTemplates};
 use ferroflow_db::monitoring::gauges;
 use ferroflow_db::pool::{self, DescribedPool};
 use ferroflow_db::schema::table_size;
-use ferroflow_db::{Db, Dialect, Error, ScopedFutureExt as _, Tx, cleaning, dag, job};
+use ferroflow_db::{Db, Dialect, Error, ScopedFutureExt as _, Tx, cleaning, job};
 use ferroflow_model::state::JobState;
-use ferroflow_testkit::rows::add_dag;
 use ferroflow_testkit::{TestDb, creation};
 use jiff::ToSpan as _;
 
@@ -17,7 +16,6 @@ pub(super) async fn run(db: &Db, database: &TestDb) {
     within(db, |tx| async move { jobs(tx).await }.scope_boxed()).await;
     within(db, |tx| async move { pools(tx).await }.scope_boxed()).await;
     within(db, |tx| async move { templates(tx).await }.scope_boxed()).await;
-    within(db, |tx| async move { deleted(tx).await }.scope_boxed()).await;
     let is_mysql = matches!(db.dialect(), Dialect::MySql | Dialect::MariaDb);
     database.execute(if is_mysql { "ANALYZE TABLE dag" } else { "ANALYZE dag" }).await;
     within(db, |tx| async move { tables(tx).await }.scope_boxed()).await;
@@ -35,8 +33,8 @@ async fn jobs(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(job::running(tx, Some("SchedulerJob"), Some("jobs"), 10).await?.len(), 1);
     assert!(!job::list(tx, None, Some(JobState::Running), 10).await?.is_empty());
     assert!(job::heartbeat(tx, id, NOW - 1.minute()).await?);
-    assert!(!job::schedulers::silent(tx, NOW, NOW).await?.is_empty());
-    assert!(job::schedulers::give_up(tx, id, NOW, NOW).await?);
+    assert!(!job::schedulers::without_heartbeat(tx, NOW, NOW).await?.is_empty());
+    assert!(job::schedulers::fail(tx, id, NOW, NOW).await?);
     let id = job::insert(tx, &new, NOW).await?;
     assert!(job::finish(tx, id, JobState::Success, NOW).await?);
     assert!(job::schedulers::ended(tx, NOW).await?.contains(&id));
@@ -67,15 +65,6 @@ async fn templates(tx: &mut Tx) -> Result<(), Error> {
     let newest = log_template::newest_id(tx).await?;
     assert_eq!(log_template::of_run(tx, newest).await?, Some(configured.current));
     assert!(log_template::of_run(tx, None).await?.is_some());
-    Ok(())
-}
-
-/// What of a DAG is deleted with it is in many tables: that a row is met in each is not for this test.
-async fn deleted(tx: &mut Tx) -> Result<(), Error> {
-    add_dag(tx, "deleted").await?;
-    assert!(matches!(dag::delete::delete(tx, "deleted").await?, dag::delete::Deleted::Rows(1)));
-    let running = dag::delete::delete(tx, "tasks").await?;
-    assert!(matches!(running, dag::delete::Deleted::StillRunning { .. }));
     Ok(())
 }
 

@@ -1,11 +1,12 @@
 //! Task instances: what is read of them, and of what they leave.
 
+use ferroflow_db::callback::{self, Callback};
 use ferroflow_db::monitoring::{gauges, live_view};
 use ferroflow_db::task_instance::dependencies::{self, Tasks};
 use ferroflow_db::task_instance::lookup::{self, Filter};
 use ferroflow_db::task_instance::{
-    self, blockers, clear, heartbeat, queueing, rendered_fields, reschedule, scheduling, siblings,
-    state_store,
+    self, TaskInstanceKey, blockers, clear, heartbeat, queueing, rendered_fields, reschedule, scheduling,
+    siblings, state_store,
 };
 use ferroflow_db::xcom::{self, Runs, XComAddress, task_map};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, dag_run, trigger};
@@ -46,10 +47,7 @@ async fn listed(tx: &mut Tx) -> Result<(), Error> {
     let copies = [1, 2].map(|index| {
         let mut row = task_instance::TaskInstance::new(
             uuid::Uuid::from_u128(index),
-            task_instance::TaskInstanceKey {
-                map_index: i32::try_from(index).unwrap(),
-                ..key("tasks", "run", "copies")
-            },
+            TaskInstanceKey { map_index: i32::try_from(index).unwrap(), ..key("tasks", "run", "copies") },
             NOW,
         );
         "default_pool".clone_into(&mut row.pool);
@@ -90,7 +88,7 @@ async fn at_work(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(queueing::at_work(tx).await?.len(), 2);
     assert_eq!(queueing::at_work_of(tx, &["tasks"]).await?.len(), 2);
     assert_eq!(queueing::deferred_in_pools(tx, &["default_pool"]).await?.len(), 1);
-    assert_eq!(queueing::parked_of_tasks(tx, &["tasks"], &["deferred"]).await?.len(), 1);
+    assert_eq!(queueing::deferred_of_tasks(tx, &["tasks"], &["deferred"]).await?.len(), 1);
     assert_eq!(queueing::scheduled_by_id(tx, &ids).await?.len(), 1);
     assert_eq!(queueing::scheduled_of_runs(tx, &[run]).await?.len(), 1);
     assert_eq!(queueing::runs_with_scheduled(tx).await?.len(), 1);
@@ -98,15 +96,15 @@ async fn at_work(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(live_view::at_work(tx, 10).await?.len(), 2);
     assert!(!gauges::pool_use(tx).await?.is_empty());
     assert_eq!(gauges::by_task(tx).await?.len(), 4);
-    assert_eq!(blockers::holding(tx).await?.len(), 3);
-    assert_eq!(dependencies::stands(tx, &[run]).await?[&run].instances, 7);
+    assert_eq!(blockers::slot_holders(tx).await?.len(), 3);
+    assert_eq!(dependencies::progress(tx, &[run]).await?[&run].instances, 7);
     assert_eq!(dependencies::past(tx, "tasks", "run").await?.len(), 6);
-    assert_eq!(dependencies::were_there_before(tx, "tasks", NOW + 1.day(), &["done"]).await?, ["done"]);
+    assert_eq!(dependencies::were_there_before(tx, "tasks", NOW + 24.hours(), &["done"]).await?, ["done"]);
     assert_eq!(dag_run::history::task_counts(tx, "tasks", &["run"]).await?.len(), 6);
     let runs = key("tasks", "run", "runs");
     let id = task_instance::current_id(tx, &runs).await?.unwrap();
-    assert_eq!(heartbeat::beat(tx, "host", &[(id, 7)], NOW).await?.len(), 1);
-    assert_eq!(heartbeat::look(tx, &[id]).await?.len(), 1);
+    assert_eq!(heartbeat::record(tx, "host", &[(id, 7)], NOW).await?.len(), 1);
+    assert_eq!(heartbeat::statuses(tx, &[id]).await?.len(), 1);
     assert!(task_instance::execution::facts(tx, id).await?.is_some());
     let fernet = ferroflow_db::encoding::fernet::Fernet::default();
     let started = trigger::insert_at_start(tx, &fernet, "a.Trigger", "{}", None, NOW).await?;
@@ -114,13 +112,31 @@ async fn at_work(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(blockers::triggerer(tx, started).await?, None);
     trigger::delete(tx, started).await?;
     trigger::insert_at_start(tx, &fernet, "a.Trigger", "{}", None, NOW).await?;
+    let called = trigger::insert_at_start(tx, &fernet, "a.Trigger", "{}", None, NOW).await?;
+    callback::insert(tx, &triggered(called)).await?;
     assert_eq!(trigger::unreferenced::sweep(tx, 0, 10).await?.removed, 1);
     Ok(())
 }
 
+fn triggered(trigger_id: i64) -> Callback {
+    Callback {
+        id: uuid::Uuid::from_u128(1),
+        callback_type: "triggerer".to_owned(),
+        fetch_method: "import_path".to_owned(),
+        data: stored!({}),
+        bundle_name: None,
+        state: None,
+        output: None,
+        priority_weight: 1,
+        created_at: NOW,
+        trigger_id: Some(trigger_id),
+    }
+}
+
 async fn left(tx: &mut Tx) -> Result<(), Error> {
     let of = key("tasks", "run", "done");
-    let id = task_instance::current_id(tx, &of).await?.unwrap();
+    let copy = TaskInstanceKey { map_index: 1, ..key("tasks", "run", "copies") };
+    let id = task_instance::current_id(tx, &copy).await?.unwrap();
     reschedule::insert(tx, id, NOW, NOW, NOW + 1.minute()).await?;
     assert_eq!(reschedule::first_start(tx, id).await?, Some(NOW));
     let run = dag_run::lookup::id(tx, "tasks", "run").await?.unwrap();
@@ -143,31 +159,31 @@ async fn left(tx: &mut Tx) -> Result<(), Error> {
 
 async fn pushed(tx: &mut Tx) -> Result<(), Error> {
     let of = key("tasks", "run", "done");
-    let address = |name: &str| XComAddress {
+    let address = |task_id: &str, name: &str| XComAddress {
         dag_id: "tasks".to_owned(),
         run_id: "run".to_owned(),
-        task_id: "done".to_owned(),
+        task_id: task_id.to_owned(),
         key: name.to_owned(),
     };
-    for (name, map_index) in [("return_value", 0), ("skipmixin_key", -1), ("other", -1)] {
-        assert!(xcom::set(tx, &address(name), map_index, &stored!({}), false, NOW).await?);
-    }
-    let returned = address("return_value");
+    let (returned, other) = (address("copies", "return_value"), address("done", "other"));
+    assert!(xcom::set(tx, &returned, 1, &stored!({}), false, NOW).await?);
+    assert!(xcom::set(tx, &address("done", "skipmixin_key"), -1, &stored!({}), false, NOW).await?);
+    assert!(xcom::set(tx, &other, -1, &stored!({}), false, NOW).await?);
     for runs in [Runs::This, Runs::UpToThis] {
-        assert!(xcom::find(tx, &returned, runs, 0).await?.is_some());
+        assert!(xcom::find(tx, &returned, runs, 1).await?.is_some());
         assert_eq!(xcom::count(tx, &returned, runs).await?, 1);
         assert_eq!(xcom::range(tx, &returned, runs, 0, 10).await?.len(), 1);
     }
-    assert_eq!(dependencies::pushed_results(tx, "tasks", "run", &["done"]).await?.len(), 1);
+    assert_eq!(dependencies::pushed_results(tx, "tasks", "run", &["copies"]).await?.len(), 1);
     assert_eq!(dependencies::skips(tx, "tasks", "run", &["done"]).await?.len(), 1);
     let run = dag_run::lookup::id(tx, "tasks", "run").await?.unwrap();
-    assert_eq!(task_instance::execution::xcom_keys(tx, run, "done", None).await?.len(), 3);
-    xcom::delete(tx, &address("other"), -1).await?;
+    assert_eq!(task_instance::execution::xcom_keys(tx, run, "done", None).await?.len(), 2);
+    xcom::delete(tx, &other, -1).await?;
     // All that one instance has left.
     let id = task_instance::current_id(tx, &of).await?.unwrap();
     reschedule::insert(tx, id, NOW, NOW, NOW).await?;
     rendered_fields::set(tx, &of, &stored!({})).await?;
-    xcom::set(tx, &address("other"), -1, &stored!({}), false, NOW).await?;
+    xcom::set(tx, &other, -1, &stored!({}), false, NOW).await?;
     scheduling::forget(tx, &of, id).await?;
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! Lists, as the CLI shows them.
+//! Lists, whole and in pages.
 
-use ferroflow_db::asset::list::{self, Which};
 use ferroflow_db::dag_run::list::Filter;
-use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, dag, dag_run};
+use ferroflow_db::list::ListRequest;
+use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, dag, dag_run, task_instance};
 
 use super::within;
 
@@ -14,8 +14,8 @@ async fn listed(tx: &mut Tx) -> Result<(), Error> {
     assert!(!dag::list::list(tx).await?.is_empty());
     let of_made = Filter { dag_id: "made".to_owned(), ..Filter::default() };
     assert_eq!(dag_run::list::list(tx, &of_made).await?.len(), 3);
-    assert!(!list::list(tx, Which::default()).await?.is_empty());
-    assert!(!list::aliases(tx).await?.is_empty());
-    list::producers(tx, Which::default()).await?;
+    let all = ListRequest::new();
+    assert!(dag::list::total(tx, &all, None).await? > 0);
+    assert!(!task_instance::list::page(tx, &all).await?.rows.is_empty());
     Ok(())
 }

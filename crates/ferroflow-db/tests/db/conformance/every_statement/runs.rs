@@ -1,12 +1,13 @@
 //! Runs: how they are made, started, looked up, tracked and ended.
 
+use ferroflow_db::dag::{self, Dag};
 use ferroflow_db::dag_run::ownership::PeersAlive;
 use ferroflow_db::dag_run::{self, NewDagRun};
 use ferroflow_db::monitoring::{gauges, live_view};
 use ferroflow_db::task_instance::{blockers, clear, dependencies};
 use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, job};
 use ferroflow_model::state::{RunState, RunType, TaskState};
-use ferroflow_testkit::rows::{a_run, add_dag, add_run};
+use ferroflow_testkit::rows::{a_dag, a_run, add_dag, add_run};
 use jiff::ToSpan as _;
 use serde_json::json;
 
@@ -27,7 +28,7 @@ fn scheduled(dag_id: &str, run_id: &str, seconds: i64) -> NewDagRun {
 }
 
 async fn made(tx: &mut Tx) -> Result<(), Error> {
-    add_dag(tx, "made").await?;
+    dag::insert(tx, &Dag { next_dagrun: Some(NOW + 1.hour()), ..a_dag("made") }).await?;
     let partition = NewDagRun {
         partition_key: Some("key".to_owned()),
         partition_date: Some(NOW),
@@ -41,7 +42,7 @@ async fn made(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(dag_run::create::of_dates(tx, &[("made", NOW)]).await?.len(), 1);
     assert_eq!(dag_run::create::count_active(tx, &["made"]).await?["made"].others, 3);
     assert_eq!(dag_run::count_active(tx, &strings(["made"])).await?["made"], 3);
-    assert_eq!(dag_run::create::last_scheduled(tx, &["made"]).await?["made"], NOW + 1.second());
+    assert_eq!(dag_run::create::last_scheduled(tx, &["made"]).await?["made"], NOW);
     let last = dag_run::create::last_asset_triggered(tx, "made", NOW + 1.hour()).await?;
     assert_eq!(last, Some(NOW + 2.seconds()));
     assert!(dag_run::latest_automated(tx, "made", false).await?.is_some());
@@ -53,21 +54,23 @@ async fn made(tx: &mut Tx) -> Result<(), Error> {
 
 async fn started(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(dag_run::start::waiting_dags(tx).await?, ["made"]);
+    assert_eq!(dag::scheduling::next_due(tx, NOW - 1.hour()).await?, Some(NOW));
     let startable =
         dag_run::start::startable(tx, &["made"], &std::collections::BTreeSet::new(), NOW + 1.hour(), 10)
             .await?;
     let ids: Vec<i64> = startable.iter().map(|run| run.id).collect();
     assert_eq!(ids.len(), 3);
     assert_eq!(dag_run::start::lock_queued(tx, &ids).await?.len(), 3);
-    assert_eq!(dag_run::start::start(tx, &ids[..1], NOW).await?, 1);
+    let one = [dag_run::lookup::id(tx, "made", "one").await?.unwrap()];
+    assert_eq!(dag_run::start::start(tx, &one, NOW).await?, 1);
     assert_eq!(dag_run::start::running(tx, &["made"]).await?[0].count, 1);
     assert_eq!(dag_run::lookup::queued(tx).await?.len(), 2);
     assert_eq!(dag_run::claim_running(tx, 10).await?.len(), 1);
-    assert!(dag_run::set_examined(tx, &ids[..1], None, NOW).await?);
-    assert!(dag_run::set_state(tx, ids[0], RunState::Running, RunState::Success, NOW + 1.second()).await?);
-    assert!(dag_run::set_state(tx, ids[0], RunState::Success, RunState::Queued, NOW).await?);
-    assert!(dag_run::set_state(tx, ids[0], RunState::Queued, RunState::Running, NOW).await?);
-    assert!(dag_run::set_state(tx, ids[0], RunState::Running, RunState::Success, NOW + 1.second()).await?);
+    assert!(dag_run::set_examined(tx, &one, None, NOW).await?);
+    assert!(dag_run::set_state(tx, one[0], RunState::Running, RunState::Success, NOW + 1.second()).await?);
+    assert!(dag_run::set_state(tx, one[0], RunState::Success, RunState::Queued, NOW).await?);
+    assert!(dag_run::set_state(tx, one[0], RunState::Queued, RunState::Running, NOW).await?);
+    assert!(dag_run::set_state(tx, one[0], RunState::Running, RunState::Success, NOW + 1.second()).await?);
     assert_eq!(
         ferroflow_db::deadline::create::past_durations(tx, "made", 10).await?,
         [jiff::SignedDuration::from_secs(1)]
@@ -113,18 +116,18 @@ async fn tracked(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(ownership::living_peers(tx, "SchedulerJob", peers).await?, [job_id]);
     assert_eq!(ownership::lock(tx, id).await?.unwrap().id, id);
     assert_eq!(ownership::lock_many(tx, &[id]).await?.len(), 1);
-    assert_eq!(ownership::unattended(tx, peers, NOW, 10).await?.runs.len(), 1);
-    assert_eq!(ownership::unattended_in_turn(tx, peers, NOW, 0, 10).await?.found.len(), 1);
+    assert_eq!(ownership::unowned(tx, peers, NOW, 10).await?.runs.len(), 1);
+    assert_eq!(ownership::unowned_in_turn(tx, peers, NOW, 0, 10).await?.found.len(), 1);
     assert_eq!(ownership::states(tx, &[id]).await?[0].state, RunState::Running);
     let instance = add(tx, key("tracked", "run", "task"), |row| row.state = Some(TaskState::Success)).await?;
     assert_eq!(ownership::changed(tx, &[id], NOW - 1.second()).await?.len(), 1);
     assert_eq!(ownership::changed_some(tx, &[instance.id], NOW - 1.second()).await?.len(), 1);
     assert!(dag_run::set_examined(tx, &[id], Some(job_id), NOW - 1.second()).await?);
-    ferroflow_db::dag::pause::set(tx, "tracked", true).await?;
+    dag::pause::set(tx, "tracked", true).await?;
     assert_eq!(dag_run::paused::changed(tx, 0, 10).await?.found.len(), 1);
     assert_eq!(live_view::paused(tx).await?, ["tracked"]);
-    ferroflow_db::dag::pause::set(tx, "tracked", false).await?;
-    assert_eq!(ownership::let_go(tx, job_id).await?, 1);
+    dag::pause::set(tx, "tracked", false).await?;
+    assert_eq!(ownership::release(tx, job_id).await?, 1);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use ferroflow_db::task_instance::queueing;
 use ferroflow_db::task_instance::scheduling::{self, TriggerWait};
 use ferroflow_db::trigger::{self, TaskTrigger};
-use ferroflow_db::{Db, Error, ScopedFutureExt as _, Tx, pool};
+use ferroflow_db::{Db, Dialect, Error, ScopedFutureExt as _, Tx, pool};
 use ferroflow_model::state::TaskState;
 use ferroflow_testkit::rows::add_dag;
 use uuid::Uuid;
@@ -14,6 +14,19 @@ use crate::conformance::NOW;
 pub(super) async fn run(db: &Db) {
     within(db, |tx| async move { moved(tx).await }.scope_boxed()).await;
     within(db, |tx| async move { queued(tx).await }.scope_boxed()).await;
+    if db.dialect() == Dialect::Postgres {
+        // The second to come for the pools asks whether there are any.
+        within(db, |tx| {
+            async move {
+                assert!(pool::lock_all(tx).await?.is_some());
+                let second = db.transact(|tx| async move { pool::lock_all(tx).await }.scope_boxed());
+                assert!(second.await?.is_none());
+                Ok(())
+            }
+            .scope_boxed()
+        })
+        .await;
+    }
 }
 
 async fn waiting(tx: &mut Tx, task: &str) -> Result<Uuid, Error> {
@@ -28,7 +41,7 @@ async fn moved(tx: &mut Tx) -> Result<(), Error> {
     let id = waiting(tx, "empty").await?;
     assert_eq!(scheduling::succeed_at_once(tx, &[id], None, NOW).await?, 1);
     let id = waiting(tx, "settled").await?;
-    assert_eq!(scheduling::settle(tx, &[id], (None, TaskState::Skipped), (NOW, NOW), NOW).await?, 1);
+    assert_eq!(scheduling::finish_at_once(tx, &[id], (None, TaskState::Skipped), (NOW, NOW), NOW).await?, 1);
     assert_eq!(
         scheduling::overwrite(tx, &[id], (Some(TaskState::Skipped), TaskState::Failed), NOW).await?,
         1

@@ -79,7 +79,7 @@ async fn tests(tx: &mut Tx) -> Result<(), Error> {
     assert!(test_request::queue(tx, pending[0].id, NOW).await?);
     assert!(test_request::find(tx, &Fernet::default(), pending[0].id).await?.is_some());
     assert!(test_request::begin(tx, pending[0].id, NOW).await?);
-    assert_eq!(test_request::lock_stale(tx, NOW + 1.hour(), 10).await?.len(), 1);
+    assert_eq!(test_request::lock_stale(tx, NOW + 1.hour(), 10).await?.len(), 3);
     assert!(test_request::end(tx, pending[0].id, true, None, NOW).await?);
     assert!(test_request::fail(tx, pending[1].id, "pending", "why", NOW).await?);
     Ok(())

@@ -3,7 +3,7 @@
 use ferroflow_db::encoding::executor_config::ExecutorConfig;
 use ferroflow_db::hitl_detail::{self, Question, answer};
 use ferroflow_db::task_instance::execution::{self, Continuation, End, Place};
-use ferroflow_db::task_instance::mutation::{self, Shape};
+use ferroflow_db::task_instance::mutation::{self, MutableFields};
 use ferroflow_db::task_instance::{
     self, TaskInstance, clear, heartbeat, history, orphans, overdue, scheduling, siblings, version_change,
 };
@@ -57,12 +57,12 @@ async fn lived(tx: &mut Tx) -> Result<(), Error> {
     let id = in_state(tx, "retries", runs).await?.id;
     assert!(execution::retry(tx, id, runs, end(), None, (Some(1.0), Some("why")), NOW).await?);
     assert!(history::archive(tx, id).await?);
-    assert_eq!(heartbeat::look(tx, &[id]).await?.len(), 1);
+    assert_eq!(heartbeat::statuses(tx, &[id]).await?.len(), 2, "it is archived, and still there");
     assert!(execution::renew(tx, id, id::new_v7(NOW, rand::random()), NOW).await?);
-    assert_eq!(dag_run::history::tries(tx, "lives", "run").await?.len(), 5);
+    assert_eq!(dag_run::history::tries(tx, "lives", "run").await?.len(), 4);
     let reschedule = in_state(tx, "reschedules", runs).await?.id;
     let to = (runs, TaskState::UpForReschedule);
-    assert!(execution::put_off(tx, reschedule, to, end(), NOW).await?);
+    assert!(execution::end_try(tx, reschedule, to, end(), NOW).await?);
     assert_eq!(retry.as_str(), "up_for_retry");
     Ok(())
 }
@@ -72,10 +72,10 @@ async fn suspended(tx: &mut Tx) -> Result<(), Error> {
     let on = Continuation { method: "resume", kwargs: &kwargs };
     let (runs, deferred) = (TaskState::Running, TaskState::Deferred);
     let id = in_state(tx, "defers", runs).await?.id;
-    assert!(execution::park(tx, id, (runs, deferred), None, on, Some(NOW), NOW).await?);
+    assert!(execution::defer(tx, id, (runs, deferred), None, on, Some(NOW), NOW).await?);
     let late = NOW + 1.minute();
     assert_eq!(overdue::lock_waiting(tx, deferred, late, Uuid::nil(), 10).await?.found.len(), 1);
-    assert_eq!(overdue::go_on(tx, &[id], deferred, on, NOW).await?, 1);
+    assert_eq!(overdue::resume_timed_out(tx, &[id], deferred, on, NOW).await?, 1);
     let id = in_state(tx, "resumes", deferred).await?.id;
     assert!(execution::resume(tx, id, deferred, on, NOW).await?);
     Ok(())
@@ -104,15 +104,15 @@ async fn lost(tx: &mut Tx) -> Result<(), Error> {
     let anew = id::new_v7(NOW, rand::random());
     assert!(orphans::reset(tx, &reset, Some(lives), anew, NOW).await?);
     let late = NOW + 1.minute();
-    assert_eq!(overdue::silent(tx, late, lives, Uuid::nil(), 10).await?.found.len(), 1);
-    assert!(overdue::lock_silent(tx, adopted.id, late).await?);
+    assert_eq!(overdue::without_heartbeat(tx, late, lives, Uuid::nil(), 10).await?.found.len(), 1);
+    assert!(overdue::lock_without_heartbeat(tx, adopted.id, late).await?);
     let stuck = add(tx, key("lives", "run", "stuck"), |row| of(row, TaskState::Queued, lives)).await?;
     assert_eq!(overdue::stuck(tx, late, lives, Uuid::nil(), 10).await?.found.len(), 1);
     assert!(overdue::lock_stuck(tx, stuck.id, late, lives).await?);
     audit_log::insert(tx, &noted(&stuck, NOW)).await?;
-    assert_eq!(overdue::times_noted(tx, &stuck.key, 0, "stuck").await?, 1);
+    assert_eq!(overdue::count_events(tx, &stuck.key, 0, "stuck").await?, 1);
     assert!(audit_log::newest(tx, &stuck.key, 0, "stuck").await?.is_some());
-    assert!(overdue::take_back(tx, stuck.id, NOW).await?);
+    assert!(overdue::requeue(tx, stuck.id, NOW).await?);
     Ok(())
 }
 
@@ -142,7 +142,7 @@ async fn overtaken(tx: &mut Tx) -> Result<(), Error> {
     assert_eq!(siblings::skip(tx, &decider, -1, &["skipped"], NOW).await?, 1);
     let other = add(tx, key("lives", "run", "other"), |_| ()).await?;
     assert!(task_instance::set_state(tx, other.id, None, Some(TaskState::Scheduled), NOW).await?);
-    let shape = Shape {
+    let shape = MutableFields {
         max_tries: 1,
         pool: "default_pool".to_owned(),
         pool_slots: 1,
@@ -153,7 +153,7 @@ async fn overtaken(tx: &mut Tx) -> Result<(), Error> {
         executor: None,
         executor_config: None::<ExecutorConfig>,
     };
-    assert_eq!(mutation::reshape(tx, other.id, &shape, NOW).await?, 1);
+    assert_eq!(mutation::update(tx, other.id, &shape, NOW).await?, 1);
     assert_eq!(scheduling::delete(tx, other.id, Some(TaskState::Scheduled)).await?, 1);
     Ok(())
 }
