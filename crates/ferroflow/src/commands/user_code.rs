@@ -56,10 +56,6 @@ impl CommandUserCode {
         Ok(RunExtensions::new(python, &self.session.settings))
     }
 
-    async fn extensions(&self) -> Result<RunExtensions> {
-        Ok(RunExtensions::new(&self.python().await?, &self.session.settings))
-    }
-
     async fn for_runs(&self, dag: &Dag) -> Result<RunUserCode> {
         if !has_user_code(dag) && !self.may_have_hook() {
             return Ok(RunUserCode::default());
