@@ -229,7 +229,7 @@ async fn history_is_not_read_on_postgres() {
     for statement in [old, plan, "ANALYZE task_instance"] {
         database.execute(statement).await;
     }
-    for operation in ["in_use", "deferred_in_pools", "parked_of_tasks", "runs_with_scheduled"] {
+    for operation in ["in_use", "deferred_in_pools", "deferred_of_tasks", "runs_with_scheduled"] {
         let file = repository(&format!("crates/ferroflow-db/sql/task_instance/{operation}.sql"));
         let text = std::fs::read_to_string(file).unwrap();
         let lines = text.lines().filter(|line| !line.starts_with("--"));
