@@ -223,7 +223,10 @@ fn functions(code: &str) -> Vec<(String, usize)> {
         };
         let indent = &line[..line.len() - declaration.len()];
         let is_one_line = line.ends_with(['}', ';']);
-        let end = lines[start..].iter().position(|line| *line == format!("{indent}}}"));
+        let body_ends = |line: &&str| **line == format!("{indent}}}");
+        // A method of a trait may have no body.
+        let has_none = |line: &&str| line.starts_with(&format!("{indent})")) && line.ends_with(';');
+        let end = lines[start..].iter().position(|line| body_ends(&line) || has_none(&line));
         let name = rest.split(['(', '<']).next().unwrap_or(rest);
         found.push((name.to_owned(), end.filter(|_| !is_one_line).map_or(1, |length| length + 1)));
     }
@@ -236,7 +239,7 @@ fn nothing_is_left_for_later() {
         for folder in ["crates", "docs", "testdata", "testing"] {
             for path in files(&repository(folder), extension) {
                 let path_text = from_root(&path);
-                if path_text.ends_with("tests/tidy.rs") {
+                if path_text.ends_with("/tidy.rs") {
                     continue;
                 }
                 let text = std::fs::read_to_string(&path).unwrap();
