@@ -11,6 +11,8 @@ use crate::dag::{self, StoredDag};
 use crate::dag_run::{TriggerRequest, trigger_from};
 use crate::{AuditAction, OperationError, Operations};
 
+pub const MATERIALIZE: AuditAction<'static> = AuditAction::named("asset_materialize");
+
 /// The run that updates an asset.
 pub struct Materialized {
     pub stored: StoredDag,
@@ -21,7 +23,7 @@ pub struct Materialized {
 
 /// Makes a run of the one DAG that has a task with this asset among its outlets. Schedulers are notified.
 pub async fn materialize(operations: &Operations, which: Which<'_>) -> Result<Materialized, OperationError> {
-    operations.audit(&AuditAction { event: "asset_materialize", ..AuditAction::default() }).await;
+    operations.audit(&MATERIALIZE).await;
     let dag_id = producer(operations, which).await?;
     let db = &operations.db;
     let stored = dag::find(db, &dag_id).await?;

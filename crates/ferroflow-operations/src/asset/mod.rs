@@ -8,5 +8,5 @@ mod register;
 
 pub use find::{AMBIGUOUS, alias, aliases, find, list};
 pub use mappings::Mappings;
-pub use materialize::{Materialized, materialize};
+pub use materialize::{MATERIALIZE, Materialized, materialize};
 pub use register::{Change, EventRules, Source, register};

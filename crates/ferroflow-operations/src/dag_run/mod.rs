@@ -16,5 +16,5 @@ pub use history::{RunHistory, RunTries, newest_runs, tries};
 pub use list::list;
 pub use making::{BadRunIdPattern, RunMaking};
 pub use params::{BadParam, check_params};
-pub use trigger::{RequestedRun, TriggerRequest, trigger, trigger_by_task};
+pub use trigger::{RequestedRun, TriggerRequest, trigger, trigger_action, trigger_by_task};
 pub(crate) use trigger::{deadlines, trigger_from};

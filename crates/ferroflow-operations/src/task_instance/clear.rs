@@ -48,14 +48,17 @@ pub struct ToClear {
     pub instances: Vec<Selected>,
 }
 
+/// What the audit log says of a clearing of DAGs: their id, or what it matches.
+pub fn clear_action(dags: &str) -> AuditAction<'_> {
+    AuditAction { dag_id: Some(dags), ..AuditAction::named("task_clear") }
+}
+
 /// Selects task instances to clear.
 pub async fn clear<'a>(
     operations: &'a Operations,
     request: &ClearRequest<'_>,
 ) -> Result<Clearing<'a>, OperationError> {
-    let action =
-        AuditAction { event: "task_clear", dag_id: Some(request.dags.text()), ..AuditAction::default() };
-    operations.audit(&action).await;
+    operations.audit(&clear_action(request.dags.text())).await;
     let mut runs = Vec::new();
     for dag_id in dag_ids(operations, request).await? {
         runs.extend(selected(operations, request, &dag_id).await?);

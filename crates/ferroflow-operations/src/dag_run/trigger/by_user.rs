@@ -32,13 +32,7 @@ pub struct TriggerRequest {
 /// notified.
 pub async fn trigger(operations: &Operations, request: &TriggerRequest) -> Result<DagRun, OperationError> {
     let TriggerRequest { dag_id, logical_date, .. } = request;
-    let action = AuditAction {
-        event: "dag_trigger",
-        dag_id: Some(dag_id),
-        logical_date: *logical_date,
-        ..AuditAction::default()
-    };
-    operations.audit(&action).await;
+    operations.audit(&trigger_action(dag_id, *logical_date)).await;
     let stored = dag::find(&operations.db, dag_id).await?;
     let whole = if request.keeps_microseconds { *logical_date } else { logical_date.map(whole_seconds) };
     trigger_from(
@@ -48,6 +42,11 @@ pub async fn trigger(operations: &Operations, request: &TriggerRequest) -> Resul
         RunType::Manual,
     )
     .await
+}
+
+/// What the audit log says of it.
+pub fn trigger_action(dag_id: &str, logical_date: Option<Timestamp>) -> AuditAction<'_> {
+    AuditAction { dag_id: Some(dag_id), logical_date, ..AuditAction::named("dag_trigger") }
 }
 
 fn whole_seconds(at: Timestamp) -> Timestamp {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 pub use by_task::trigger_by_task;
 pub(crate) use by_user::trigger_from;
-pub use by_user::{TriggerRequest, trigger};
+pub use by_user::{TriggerRequest, trigger, trigger_action};
 pub(crate) use checks::may_run;
 pub(crate) use make::deadlines;
 

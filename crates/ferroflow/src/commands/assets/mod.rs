@@ -159,7 +159,8 @@ fn print_details(fields: Fields, format: Format, out: &mut dyn Write) -> Result<
 }
 
 async fn materialize(args: &NamedArgs, operations: &Operations, out: &mut dyn Write) -> Result<()> {
-    let made = asset::materialize(operations, args.which()?).await;
+    let which = operations::logged_if_failed(operations, &asset::MATERIALIZE, args.which()).await?;
+    let made = asset::materialize(operations, which).await;
     let Materialized { stored, run, versions } = made.map_err(|error| match error {
         OperationError::Conflict(problem) if problem.reason == Some(asset::AMBIGUOUS) => anyhow!(problem),
         error => operations::refused("the run is not made", error),

@@ -44,20 +44,23 @@ pub(crate) struct TriggerArgs {
 }
 
 pub(super) fn run(args: &TriggerArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
-    let conf = args.conf.as_deref().map_or(Ok(None), |conf| json_object("--conf", conf))?;
-    let request = TriggerRequest {
-        dag_id: args.dag_id.clone(),
-        run_id: args.run_id.clone(),
-        logical_date: args.logical_date.as_ref().map(|date| date.at(&session.configuration)).transpose()?,
-        keeps_microseconds: args.keep_microseconds,
-        conf: conf.unwrap_or_default(),
-        ..TriggerRequest::default()
-    };
-    let run = block_on(async {
+    let logical_date = args.logical_date.as_ref().map(|date| date.at(&session.configuration)).transpose()?;
+    let (run, request) = block_on(async {
         let operations = operations::open(session).await?;
+        let action = dag_run::trigger_action(&args.dag_id, logical_date);
+        let conf = args.conf.as_deref().map_or(Ok(None), |conf| json_object("--conf", conf));
+        let request = TriggerRequest {
+            dag_id: args.dag_id.clone(),
+            run_id: args.run_id.clone(),
+            logical_date,
+            keeps_microseconds: args.keep_microseconds,
+            conf: operations::logged_if_failed(&operations, &action, conf).await?.unwrap_or_default(),
+            ..TriggerRequest::default()
+        };
         let run = dag_run::trigger(&operations, &request).await;
         operations.close().await;
-        run.map_err(|error| operations::refused("the run is not made", error))
+        let run = run.map_err(|error| operations::refused("the run is not made", error))?;
+        Ok((run, request))
     })?;
     // Databases keep JSON in an order of their own.
     let conf = Value::Object(request.conf);

@@ -66,10 +66,13 @@ pub(crate) struct ClearArgs {
 
 pub(super) fn run(args: &ClearArgs, session: &Session, out: &mut dyn Write) -> Result<()> {
     args.bundles.check(&session.settings)?;
-    let pattern = if args.dag_regex { Some(pattern(&args.dag_id)?) } else { None };
-    let request = args.request(pattern.as_ref(), session)?;
     block_on(async {
         let operations = operations::open(session).await?;
+        let action = task_instance::clear_action(&args.dag_id);
+        let pattern = args.dag_regex.then(|| pattern(&args.dag_id)).transpose();
+        let pattern = operations::logged_if_failed(&operations, &action, pattern).await?;
+        let request = args.request(pattern.as_ref(), session);
+        let request = operations::logged_if_failed(&operations, &action, request).await?;
         let clearing = task_instance::clear(&operations, &request).await?;
         let runs = &clearing.runs;
         if runs.is_empty() {
