@@ -226,7 +226,7 @@ fn functions(code: &str) -> Vec<(String, usize)> {
         let body_ends = |line: &&str| **line == format!("{indent}}}");
         // A method of a trait may have no body.
         let has_none = |line: &&str| line.starts_with(&format!("{indent})")) && line.ends_with(';');
-        let end = lines[start..].iter().position(|line| body_ends(&line) || has_none(&line));
+        let end = lines[start..].iter().position(|line| body_ends(line) || has_none(line));
         let name = rest.split(['(', '<']).next().unwrap_or(rest);
         found.push((name.to_owned(), end.filter(|_| !is_one_line).map_or(1, |length| length + 1)));
     }

@@ -46,12 +46,11 @@ impl CommandUserCode {
 
     async fn extensions(&self) -> Result<RunExtensions> {
         let mut started = self.started.lock().await;
-        let python = match &started.python {
-            Some(python) => python,
-            None => {
-                let python = self.session.start_python().await?;
-                started.python.insert(python)
-            }
+        let python = if let Some(python) = &started.python {
+            python
+        } else {
+            let python = self.session.start_python().await?;
+            started.python.insert(python)
         };
         Ok(RunExtensions::new(python, &self.session.settings))
     }

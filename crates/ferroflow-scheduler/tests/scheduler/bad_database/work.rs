@@ -100,7 +100,9 @@ impl Worker {
             let (id, key, try_number) = (workload.ti.id, workload.ti.key(), workload.ti.try_number);
             let task = TaskTry { id, key, try_number };
             let events = locked(&self.desk).events.clone().expect("there is an executor");
-            happened.into_iter().for_each(|kind| events.send(WorkloadKey::Task(task.clone()), kind));
+            for kind in happened {
+                events.send(WorkloadKey::Task(task.clone()), kind);
+            }
         }
     }
 

@@ -157,7 +157,8 @@ impl Place {
                 () = player.play_all(given) => unreachable!("it plays without end"),
             }
         };
-        let end = tokio::time::timeout(std::time::Duration::from_mins(2), ending);
+        // It is large, and each test has one.
+        let end = Box::pin(tokio::time::timeout(std::time::Duration::from_mins(2), ending));
         let end =
             end.await.unwrap_or_else(|_| panic!("no end in sight: {:#?}", self.tracked.lines())).unwrap();
         let states = self.states(run_id).await;

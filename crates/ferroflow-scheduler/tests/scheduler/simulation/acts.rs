@@ -12,7 +12,7 @@ use ferroflow_operations::dag_run::create::{self as create_run, DagVersionRef, N
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::simulation::simulation::Simulation;
+use crate::simulation::schedulers::Simulation;
 use crate::simulation::snapshot::InstanceKey;
 use crate::simulation::workers::locked;
 

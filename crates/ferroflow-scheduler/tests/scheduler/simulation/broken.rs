@@ -2,7 +2,7 @@
 
 use ferroflow_scheduler::cycle::Step;
 
-use crate::simulation::simulation::{Simulation, Told};
+use crate::simulation::schedulers::{Simulation, Told};
 use crate::simulation::workers::{Stage, locked};
 
 /// What is broken.

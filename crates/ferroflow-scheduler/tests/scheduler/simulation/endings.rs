@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use ferroflow_model::state::{RunState, TaskState, is_unfinished};
 
-use crate::simulation::simulation::Simulation;
+use crate::simulation::schedulers::Simulation;
 use crate::simulation::snapshot::{InstanceRow, RunRow};
 use crate::simulation::workers::locked;
 use crate::simulation::world::{Kind, PlannedDag, PlannedTask};

@@ -16,7 +16,7 @@ mod endings;
 mod place;
 mod processes;
 mod progress;
-mod simulation;
+mod schedulers;
 use crate::driven::sketch;
 mod snapshot;
 pub(crate) mod workers;
@@ -26,7 +26,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use broken::Broken;
-use simulation::{Told, simulate};
+use schedulers::{Told, simulate};
 
 /// So long a world may take, on a machine that is busy with many others.
 const MAX_LIFE: Duration = Duration::from_mins(10);

@@ -15,7 +15,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::simulation::checks::Doer;
-use crate::simulation::simulation::{Happens, Simulation};
+use crate::simulation::schedulers::{Happens, Simulation};
 use crate::simulation::snapshot::InstanceKey;
 use crate::simulation::workers::{Does, Process, Stage, locked};
 use crate::simulation::world::{ASSET, Kind};

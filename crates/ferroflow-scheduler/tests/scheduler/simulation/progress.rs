@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ferroflow_model::state::{RunState, TaskState};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::simulation::simulation::Simulation;
+use crate::simulation::schedulers::Simulation;
 use crate::simulation::snapshot::{InstanceKey, InstanceRow, Snapshot};
 use crate::simulation::workers::{Does, locked};
 
