@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::go_on::{abandoned_before, finish, go_on};
 use super::step::{Decision, MAX_DATES, Step, Work};
-use super::{BackfillRequest, audit, checked_dates, usually_on_latest};
+use super::{BackfillRequest, checked_dates, create_action, usually_on_latest};
 use crate::dag_run::RunMaking;
 use crate::dag_run::create::CreatedRun;
 use crate::secrets::Secrets;
@@ -47,7 +47,7 @@ pub async fn create(
     request: &BackfillRequest,
     tell: &(dyn Fn(usize, usize) + Send + Sync),
 ) -> Result<Option<MadeBackfill>, OperationError> {
-    audit(operations, request).await;
+    operations.audit(&create_action(&request.dag_id)).await;
     let (db, dag_id) = (&operations.db, request.dag_id.as_str());
     let stored = crate::dag::find(db, dag_id).await?;
     let (making, secrets) = &operations.run_making(&stored.dag).await?;

@@ -50,7 +50,7 @@ pub async fn preview(
     operations: &Operations,
     request: &BackfillRequest,
 ) -> Result<Vec<RunInfo>, OperationError> {
-    audit(operations, request).await;
+    operations.audit(&create_action(&request.dag_id)).await;
     let db = &operations.db;
     let stored = dag::find(db, &request.dag_id).await?;
     let (making, _) = operations.run_making(&stored.dag).await?;
@@ -61,9 +61,9 @@ pub async fn preview(
     Ok(dates.runs.iter().filter(|run| is_run(run)).cloned().collect())
 }
 
-async fn audit(operations: &Operations, request: &BackfillRequest) {
-    let dag_id = Some(request.dag_id.as_str());
-    operations.audit(&AuditAction { event: "create_backfill", dag_id, ..AuditAction::default() }).await;
+/// What the audit log says of a backfill of a DAG that is made or previewed.
+pub fn create_action(dag_id: &str) -> AuditAction<'_> {
+    AuditAction { dag_id: Some(dag_id), ..AuditAction::named("create_backfill") }
 }
 
 /// Whether runs of the backfill that begin anew go on with the newest version of their DAG. What cannot be read of the DAG

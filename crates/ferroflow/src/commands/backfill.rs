@@ -12,6 +12,7 @@ use ferroflow_model::backfill::{Reprocess, Stretch};
 use ferroflow_model::python_datetime;
 use ferroflow_operations::OperationError;
 use ferroflow_operations::backfill::{self, BackfillRequest, MadeBackfill};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::ReportedFailure;
@@ -90,9 +91,12 @@ impl ReprocessArg {
 pub(crate) fn run(command: &BackfillCommand, environment: &Environment, out: &mut dyn Write) -> Result<()> {
     let BackfillCommand::Create(args) = command;
     let session = Session::start_quietly(environment)?;
-    let request = args.request(&session)?;
+    let at = |date: &DateArg| date.at(&session.configuration);
+    let (from, to) = (at(&args.from_date)?, at(&args.to_date)?);
     block_on(async {
         let operations = operations::open(&session).await?;
+        let action = backfill::create_action(&args.dag_id);
+        let request = operations::logged_if_failed(&operations, &action, args.request(from, to)).await?;
         let outcome = if args.dry_run {
             let is_on_latest = backfill::runs_on_latest_version(&operations, &request).await;
             describe(args, &request, is_on_latest, out)?;
@@ -108,18 +112,13 @@ pub(crate) fn run(command: &BackfillCommand, environment: &Environment, out: &mu
 }
 
 impl CreateArgs {
-    fn request(&self, session: &Session) -> Result<BackfillRequest> {
+    fn request(&self, from: Timestamp, to: Timestamp) -> Result<BackfillRequest> {
         let conf = self.dag_run_conf.as_deref().filter(|conf| !conf.is_empty());
         let reprocess = self.reprocess_behavior.map_or(Reprocess::None, ReprocessArg::meant);
         let no = self.no_run_on_latest_version.then_some(false);
         Ok(BackfillRequest {
             dag_id: self.dag_id.clone(),
-            stretch: Stretch {
-                from: self.from_date.at(&session.configuration)?,
-                to: self.to_date.at(&session.configuration)?,
-                is_backwards: self.run_backwards,
-                reprocess,
-            },
+            stretch: Stretch { from, to, is_backwards: self.run_backwards, reprocess },
             conf: conf.map_or(Ok(None), |conf| json_object("--dag-run-conf", conf))?,
             max_active_runs: self.max_active_runs,
             run_on_latest_version: no.or(self.run_on_latest_version.then_some(true)),

@@ -40,37 +40,37 @@ const WRITTEN: [&str; 14] = [
 
 #[tokio::test]
 async fn nothing_is_lost_doubled_or_invented_on_a_full_disk() {
-    let name = "sqlite::nothing_is_lost_doubled_or_invented_on_a_full_disk";
+    let name = "bad_database::sqlite::nothing_is_lost_doubled_or_invented_on_a_full_disk";
     Box::pin(try_all(name, Trouble::Full, 55)).await;
 }
 
 #[tokio::test]
 async fn nor_where_a_full_disk_has_no_room_to_open_the_file() {
-    let name = "sqlite::nor_where_a_full_disk_has_no_room_to_open_the_file";
+    let name = "bad_database::sqlite::nor_where_a_full_disk_has_no_room_to_open_the_file";
     Box::pin(try_all(name, Trouble::FullWhenOpened, 75)).await;
 }
 
 #[tokio::test]
 async fn nor_on_a_read_only_disk() {
-    Box::pin(try_all("sqlite::nor_on_a_read_only_disk", Trouble::ReadOnly, 75)).await;
+    Box::pin(try_all("bad_database::sqlite::nor_on_a_read_only_disk", Trouble::ReadOnly, 75)).await;
 }
 
 #[tokio::test]
 async fn nor_on_a_read_only_disk_of_which_can_be_read() {
-    let name = "sqlite::nor_on_a_read_only_disk_of_which_can_be_read";
+    let name = "bad_database::sqlite::nor_on_a_read_only_disk_of_which_can_be_read";
     Box::pin(try_all(name, Trouble::ReadOnlyWithLog, 55)).await;
 }
 
 #[tokio::test]
 async fn nor_on_a_disk_that_becomes_read_only_below_open_files() {
-    let name = "sqlite::nor_on_a_disk_that_becomes_read_only_below_open_files";
+    let name = "bad_database::sqlite::nor_on_a_disk_that_becomes_read_only_below_open_files";
     Box::pin(try_all(name, Trouble::Unwritable, 55)).await;
 }
 
 /// What is wrong with the disk does not outlast the life in which it was planned.
 #[tokio::test]
 async fn a_life_that_is_broken_off_leaves_a_disk_that_is_mended() {
-    let name = "sqlite::a_life_that_is_broken_off_leaves_a_disk_that_is_mended";
+    let name = "bad_database::sqlite::a_life_that_is_broken_off_leaves_a_disk_that_is_mended";
     let Some(disk) = SmallDisk::of_test(name) else { return };
     let folder = tempfile::tempdir().unwrap();
     let disturbance = Disturbance::new(disk, folder.path().join("file"), Trouble::FullWhenOpened);
