@@ -156,6 +156,9 @@ def _be(request: dict) -> None:
     sys.argv[:] = request["argv"]
     # In the place of the folder of this file.
     sys.path[0] = str(Path(sys.argv[0]).parent)
+    # Python has looked at these before it was warm.
+    sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
 
 
 if __name__ == "__main__":
