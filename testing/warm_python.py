@@ -112,7 +112,12 @@ def main(path: str) -> None:
         request = become.request
     _leave(server)
     _be(request)
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    try:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    finally:
+        # What was frozen is not finalized: a script that has put another stream here would lose its last words.
+        for stream in (sys.__stdout__, sys.__stderr__):
+            stream.flush()
 
 
 def _import() -> None:
