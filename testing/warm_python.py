@@ -115,7 +115,7 @@ def main(path: str) -> None:
     try:
         runpy.run_path(sys.argv[0], run_name="__main__")
     finally:
-        # What was frozen is not finalized: a script that has put another stream here would lose its last words.
+        # What was frozen is not finalized: a script with another standard output would lose its last words.
         for stream in (sys.__stdout__, sys.__stderr__):
             stream.flush()
 
