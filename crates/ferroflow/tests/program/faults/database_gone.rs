@@ -104,7 +104,7 @@ async fn tasks_go_on_when_the_database_is_back() {
         "SELECT task_id || ' ' || key || ' ' || CAST(value AS text) AS answer FROM xcom ORDER BY task_id";
     let xcoms = stage.ask(xcoms).await;
     assert_eq!(xcoms, ["ends return_value \"ended\"", "pushes pushed [1, 2]"]);
-    assert!(running.log().contains("wait for the database"), "{}", running.log());
+    assert!(running.log().contains("heartbeats of tasks wait for an answer"), "{}", running.log());
 }
 
 /// By then others take it for dead, and may have started it again.
