@@ -34,7 +34,7 @@ impl Home {
     pub(crate) async fn with_bundles(folder: &Path, list: &Value) -> Self {
         let plugins = folder.join("plugins");
         std::fs::create_dir_all(&plugins).unwrap();
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/helpers/plugins");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/helpers/plugins");
         for name in PLUGINS {
             std::fs::copy(sources.join(name), plugins.join(name.trim_end_matches(".txt"))).unwrap();
         }
