@@ -71,7 +71,7 @@ impl Home {
 
     /// The same on a terminal. It ends as soon as it has something to end with: Ctrl-C is typed when `until` is shown.
     pub(crate) fn start_on_terminal(&self, until: &str) -> Running {
-        let script = ferroflow_testkit::repository("crates/ferroflow/tests/standalone/terminal.py");
+        let script = ferroflow_testkit::repository("crates/ferroflow/tests/program/standalone/terminal.py");
         let python = Path::new(&given("VENV")).join("bin/python");
         let arguments = [script.to_str().unwrap(), until, FERROFLOW, "standalone"];
         Running::start(self.command(&python, &arguments), self.root.path())
